@@ -1,0 +1,31 @@
+# Each target sets up all that it needs in .venv: torch first and alone, at the tested version, then the package.
+# Where pip would fetch a CUDA build and a CPU build is wanted, set PIP_EXTRA_INDEX_URL to torch's index of CPU builds.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test lint types clean
+
+setup: .venv/ready
+
+.venv/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet "$$(grep '^torch==' constraints.txt)"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,datasets]'
+	touch .venv/ready
+
+# Learns handwritten digits in a few minutes, draws 64 and says where the picture is.
+demo: setup
+	$(BIN)/adance train
+
+test: lint types
+	$(BIN)/pytest
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache

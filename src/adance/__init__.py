@@ -1,0 +1,61 @@
+"""Energy-based models, trained by telling data from noise.
+
+Names are imported when first used, so that ``import adance`` is quick.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adance.configurable import remember
+    from adance.data import Dataset, load_data
+    from adance.energies import MLP, ConvNet, freeze
+    from adance.errors import DivergedError, InputError
+    from adance.objectives import NCE, AdaNCE, Contrastive, Objective
+    from adance.samplers import MALA, Langevin, run_chains
+    from adance.training import Run, Settings, Trainer, load
+
+_HOMES = {
+    "adance.configurable": ("remember",),
+    "adance.data": ("Dataset", "load_data"),
+    "adance.energies": ("MLP", "ConvNet", "freeze"),
+    "adance.errors": ("DivergedError", "InputError"),
+    "adance.objectives": ("NCE", "AdaNCE", "Contrastive", "Objective"),
+    "adance.samplers": ("MALA", "Langevin", "run_chains"),
+    "adance.training": ("Run", "Settings", "Trainer", "load"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "MALA",
+    "MLP",
+    "NCE",
+    "AdaNCE",
+    "Contrastive",
+    "ConvNet",
+    "Dataset",
+    "DivergedError",
+    "InputError",
+    "Langevin",
+    "Objective",
+    "Run",
+    "Settings",
+    "Trainer",
+    "freeze",
+    "load",
+    "load_data",
+    "remember",
+    "run_chains",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``name`` from the room where it lives."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'adance' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return __all__

@@ -1,0 +1,86 @@
+"""The command ``adance``: finds the subcommand, and turns errors into one line and an exit status.
+
+Nothing heavy is imported until a subcommand runs, so that ``adance --help`` answers at once.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import TextIO
+
+COMMANDS = {
+    "train": "train an energy-based model into a run folder",
+    "sample": "draw samples from a run, or fill in part of given images",
+    "score": "energy, and log-density where the model claims one, of every row of a data set",
+}
+
+DONE, BAD_INPUT, DIVERGED, INTERRUPTED = 0, 2, 3, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status: 0 done, 2 bad input, 3 training diverged, 130 interrupted."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in ("-h", "--help"):
+        print(_help())
+        return DONE if args else BAD_INPUT
+    if args[0] == "--version":
+        print(f"adance {version('adance')}")
+        return DONE
+    if args[0] not in COMMANDS:
+        return _fail(f"unknown command {args[0]!r}; one of {', '.join(COMMANDS)}", BAD_INPUT)
+    return _run(args[0], args[1:])
+
+
+def _run(name: str, args: list[str]) -> int:
+    from adance.errors import DivergedError, InputError
+
+    warnings.showwarning = _show_warning
+    try:
+        importlib.import_module(f"adance.commands.{name}").run(args)
+    except InputError as error:
+        return _fail(str(error), BAD_INPUT, name)
+    except argparse.ArgumentError as error:
+        from adance.commands.parser import readable
+
+        return _fail(readable(str(error)), BAD_INPUT, name)
+    except DivergedError as error:
+        return _fail(str(error), DIVERGED, name)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED, name)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
+
+
+def _fail(message: str, status: int, command: str = "") -> int:
+    print(f"adance{' ' + command if command else ''}: error: {' '.join(message.split())}", file=sys.stderr)
+    return status
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    if issubclass(category, UserWarning):
+        print(f"adance: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = "\n".join(f"  {name.ljust(width)}  {what}" for name, what in COMMANDS.items())
+    return (
+        "usage: adance COMMAND [options]\n\n"
+        "Energy-based models, trained by telling data from noise.\n\n"
+        f"commands:\n{lines}\n\n"
+        "options:\n  -h, --help  show this help; 'adance COMMAND --help' shows a command's\n"
+        "  --version   show the version\n\n"
+        "exit status: 0 done, 2 bad input, 3 training diverged, 130 interrupted"
+    )

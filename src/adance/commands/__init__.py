@@ -1,0 +1,1 @@
+"""The subcommands: each module parses its arguments and calls the library."""

@@ -1,0 +1,42 @@
+"""The argument parser that all subcommands use."""
+
+import argparse
+import re
+
+from jsonargparse import ArgumentParser, DefaultHelpFormatter
+
+
+class _Formatter(DefaultHelpFormatter):
+    """Help without the list of every class that torch knows."""
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        return re.sub(r", known subclasses: [^)]*", "", super()._expand_help(action))
+
+
+def make_parser(command: str, description: str) -> ArgumentParser:
+    """A parser whose complaints are raised as ``argparse.ArgumentError``."""
+    return ArgumentParser(
+        prog=f"adance {command}",
+        description=description,
+        exit_on_error=False,
+        allow_abbrev=False,
+        formatter_class=_Formatter,
+    )
+
+
+def readable(message: str) -> str:
+    """A parser's complaint as one line in the user's words."""
+    message = " ".join(message.split())
+    for pattern, words in (
+        (r'Parser key "([\w.]+)":', r"--\1:"),
+        (r"<class '(\w+)'>", r"\1"),
+        (r"Type collections\.abc\.Callable\[.*?\] expects a function or a callable class: ", ""),
+        (
+            r"Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (.*?) - Expected a None.*",
+            r"\1",
+        ),
+        (r"Expected a typing\.Literal\[(.*?)\]", r"expected one of \1"),
+        (r"Expected a dot import path string: (\w+)", r"no class is called '\1'; see --help, or give its path"),
+    ):
+        message = re.sub(pattern, words, message)
+    return message.removesuffix(".")

@@ -1,0 +1,96 @@
+"""``adance sample``."""
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from adance.commands.parser import make_parser
+from adance.data import load_for_model
+from adance.errors import InputError
+from adance.training import Run, load
+from adance.training.files import whole_file
+from adance.training.run import has_picture, save_picture
+
+HALVES = ("left", "right", "top", "bottom")
+
+
+def run(argv: list[str]) -> None:
+    """Draw samples and write them."""
+    parser = make_parser("sample", "Draw samples from a run.")
+    parser.add_argument("run", type=str, help="the run folder")
+    parser.add_argument("--n", type=int, default=64, help="number of samples")
+    parser.add_argument("--steps", type=int | None, default=None, help="steps of a chain")
+    parser.add_argument("--start", type=Literal["noise", "buffer", "data"], default="noise", help="where chains start")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the chains")
+    parser.add_argument("--mask", type=str | None, default=None, help="what to keep: a half, or an array of 0 and 1")
+    parser.add_argument("--given", type=str | None, default=None, help="images to keep part of; default: held-out data")
+    parser.add_argument("--out", type=str | None, default=None, help="a .png or .npz file")
+    parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
+    parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
+    args = parser.parse_args(argv)
+
+    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
+    out = Path(args.out) if args.out else model.folder.samples / f"sample-{args.seed}.png"
+    _check_output(model, out)
+    if args.given is not None and args.mask is None:
+        raise InputError("--given needs --mask, which says what to keep of it")
+    kept = None if args.mask is None else _mask(args.mask, model.event_shape)
+    given = None if kept is None else _given(model, args.given, args.n)
+    samples = model.sample(args.n, steps=args.steps, start=args.start, seed=args.seed, given=given, kept=kept)
+    _write(model, samples.cpu(), out)
+    print(f"weights: {'moving average' if model.averaged else 'last'}, step {model.step}")
+    print(f"samples: {out}")
+
+
+def _check_output(model: Run, out: Path) -> None:
+    if out.suffix not in (".png", ".npz"):
+        raise InputError(f"--out {out}: samples are written as .png or .npz")
+    if out.suffix == ".png" and not has_picture(model.data):
+        raise InputError(f"events of shape {model.event_shape} have no picture; give --out FILE.npz")
+
+
+def _mask(name: str, event_shape: tuple[int, ...]) -> Tensor:
+    kept = torch.zeros(event_shape, dtype=torch.bool)
+    if name in HALVES:
+        if len(event_shape) != 3:
+            raise InputError(f"--mask {name} is for images; give an array of shape {event_shape} for vectors")
+        _, height, width = event_shape
+        halves = {"top": kept[:, : height // 2], "bottom": kept[:, height // 2 :]}
+        halves |= {"left": kept[:, :, : width // 2], "right": kept[:, :, width // 2 :]}
+        halves[name][:] = True
+        return kept
+    try:
+        array = np.load(name, allow_pickle=False)
+        array = array[array.files[0]] if isinstance(array, np.lib.npyio.NpzFile) else array
+        return torch.tensor(array != 0).expand(event_shape)
+    except Exception as error:  # a broken file fails in NumPy, zipfile, zlib or struct
+        raise InputError(
+            f"--mask {name}: give left, right, top, bottom, or an .npy or .npz array of 0 and 1 that fits events of "
+            f"shape {event_shape} ({' '.join(str(error).split())})"
+        ) from None
+
+
+def _given(model: Run, path: str | None, n: int) -> Tensor:
+    if path is None:
+        data = model.reload_data()
+        return data.batch(torch.arange(n) % len(data.test), "test")
+    rows = load_for_model(path, model.data)
+    return rows[torch.arange(n) % len(rows)]
+
+
+def _write(model: Run, samples: Tensor, out: Path) -> None:
+    try:
+        with whole_file(out) as aside:
+            if out.suffix == ".png":
+                save_picture(model, samples, aside)
+            else:
+                image = model.data["kind"] == "image"
+                array = samples.clamp(-1, 1) if image else model.transform.to_data(samples)
+                with aside.open("wb") as file:
+                    np.savez_compressed(file, x=array.numpy())
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}") from None

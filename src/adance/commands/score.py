@@ -1,0 +1,45 @@
+"""``adance score``."""
+
+import csv
+import sys
+from pathlib import Path
+from typing import Literal, TextIO
+
+from torch import Tensor
+
+from adance.commands.parser import make_parser
+from adance.data import load_for_model
+from adance.errors import InputError
+from adance.training import load
+from adance.training.files import whole_file
+
+
+def run(argv: list[str]) -> None:
+    """Write the energy of every row, and its log-density where the model claims one."""
+    parser = make_parser("score", "Energies of the rows of a data set; low means likely.")
+    parser.add_argument("run", type=str, help="the run folder")
+    parser.add_argument("data", type=str, help="a name, or a .npz, .npy, .csv or folder of images")
+    parser.add_argument("--out", type=str | None, default=None, help="a .csv file; by default the standard output")
+    parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
+    parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
+    args = parser.parse_args(argv)
+
+    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
+    energies = model.score(load_for_model(args.data, model.data))
+    log_density = model.log_density(energies)
+    if args.out is None:
+        _write(sys.stdout, energies, log_density)
+        return
+    try:
+        with whole_file(Path(args.out)) as aside, aside.open("w", newline="") as file:
+            _write(file, energies, log_density)
+    except OSError as error:
+        raise InputError(f"cannot write {args.out}: {error.strerror}") from None
+
+
+def _write(file: TextIO, energies: Tensor, log_density: Tensor | None) -> None:
+    writer = csv.writer(file)
+    columns = {"energy": energies.tolist()} | ({} if log_density is None else {"log_density": log_density.tolist()})
+    writer.writerow(["row", *columns])
+    writer.writerows((row, *values) for row, values in enumerate(zip(*columns.values(), strict=True)))

@@ -1,0 +1,111 @@
+"""``adance train``."""
+
+import dataclasses
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+from torch import nn
+
+import adance.energies
+import adance.objectives
+import adance.samplers  # noqa: F401  (so that classes are found by their bare names)
+from adance.commands.parser import make_parser, readable
+from adance.configurable import remember
+from adance.data import load_data
+from adance.errors import InputError
+from adance.objectives import Objective
+from adance.training import Run, Settings, Trainer
+from adance.training.config import seeded
+
+WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet"}
+
+
+def run(argv: list[str]) -> None:
+    """Train, and say where the run is."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    trainer = _resume(args, argv) if args.resume else _new(parser, args)
+    _report(trainer.fit())
+
+
+def _parser() -> ArgumentParser:
+    parser = make_parser("train", "Train an energy-based model into a run folder.")
+    parser.add_argument("--config", action="config", help="a file of these settings, in YAML")
+    parser.add_argument("--data", type=str, default="digits", help="a name, or a .npz, .npy, .csv or folder of images")
+    parser.add_argument("--held_out", type=float, default=0.1, help="share of rows held out where data have no split")
+    parser.add_argument("--image_size", type=int | None, default=None, help="side that images are resized to")
+    parser.add_argument("--data_seed", type=int, default=0, help="seed of drawn data and of the split")
+    parser.add_argument(
+        "--energy",
+        type=Callable[[Sequence[int]], nn.Module],
+        default="adance.energies.MLP",
+        help="MLP, ConvNet, or the path of a class whose first argument is the shape of an event",
+    )
+    parser.add_argument(
+        "--objective",
+        type=Objective,
+        default={"class_path": "adance.objectives.AdaNCE"},
+        help="AdaNCE, NCE, or the path of a class",
+    )
+    parser.add_class_arguments(Settings, None)
+    parser.add_argument("--out", type=str | None, default=None, help="run folder; default: runs/<data>-<objective>-<n>")
+    parser.add_argument("--resume", type=str | None, default=None, help="go on with the run in this folder")
+    parser.add_argument("--device", type=str | None, default=None, help="cpu or cuda; by default the best there is")
+    parser.add_argument("--trackers", type=list[str], default=[], help="experiment trackers: tensorboard, wandb, …")
+    parser.add_argument("--allow_batch_norm", type=bool, default=False, help="insist on an energy with batch norm")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    return parser
+
+
+def _new(parser: ArgumentParser, args: Namespace) -> Trainer:
+    made = _instantiate(parser, args)
+    settings = Settings(**{field.name: made[field.name] for field in dataclasses.fields(Settings)})
+    data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)
+    with seeded(settings.seed):
+        energy = _make_energy(made.energy, args.energy, data.event_shape)
+    options = {"device": args.device, "trackers": args.trackers, "show_progress": not args.quiet}
+    return Trainer(energy, made.objective, data, settings, args.out, allow_batch_norm=args.allow_batch_norm, **options)
+
+
+def _instantiate(parser: ArgumentParser, args: Namespace) -> Namespace:
+    try:
+        made: Namespace = parser.instantiate(args)
+    except InputError:
+        raise
+    except ValueError as error:  # jsonargparse wraps what a class that is one of several types says
+        raise InputError(readable(str(error))) from None
+    return made
+
+
+def _make_energy(make: Callable[[Sequence[int]], nn.Module], args: Any, event_shape: tuple[int, ...]) -> nn.Module:
+    try:
+        energy = make(event_shape)
+    except (TypeError, RuntimeError) as error:
+        raise InputError(f"--energy: cannot be made for events of shape {event_shape}: {error}") from None
+    if not hasattr(energy, "init_args"):
+        shape_name = next(iter(inspect.signature(type(energy)).parameters))
+        given = args.init_args.as_dict() if "init_args" in args else {}
+        remember(energy, {shape_name: list(event_shape), **given})
+    return energy
+
+
+def _resume(args: Namespace, argv: list[str]) -> Trainer:
+    given = {token.partition("=")[0] for token in argv if token.startswith("--")}
+    if given - WHEN_RESUMING:
+        changed = ", ".join(sorted(given - WHEN_RESUMING))
+        raise InputError(f"{changed} cannot change when resuming; only {', '.join(sorted(WHEN_RESUMING))} may be given")
+    steps = args.steps if "--steps" in given else None
+    options = {"device": args.device, "trackers": args.trackers, "show_progress": not args.quiet}
+    return Trainer.resume(args.resume, steps=steps, **options)
+
+
+def _report(run: Run) -> None:
+    pictures = sorted(run.folder.samples.glob("*.png"))
+    print(f"run: {run.folder.path}")
+    if pictures:
+        print(f"samples: {pictures[-1]}")
+    if not run.averaged:
+        print("weights: the last step's", file=sys.stderr)

@@ -1,0 +1,104 @@
+"""Objects that remember how they were made, so that a run folder can make them again."""
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from adance.errors import InputError
+
+T = TypeVar("T")
+
+
+class Configurable:
+    """Mix-in: remembers the arguments of its constructor for :func:`describe`."""
+
+    init_args: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Configurable":
+        """Make the object and note its arguments (copying calls this with none)."""
+        made = super().__new__(cls)
+        signature = inspect.signature(cls.__init__)
+        bound = signature.bind_partial(made, *args, **kwargs)
+        bound.apply_defaults()
+        named = {name: value for name, value in bound.arguments.items() if name != "self"}
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                named |= named.pop(name)
+        remember(made, named)
+        return made
+
+
+def remember(made: object, init_args: dict[str, Any]) -> None:
+    """Note on ``made`` the arguments that it was constructed with."""
+    object.__setattr__(made, "init_args", init_args)
+
+
+def describe(made: object) -> dict[str, Any]:
+    """The class path and arguments of ``made``, as plain YAML values; arguments that are objects are described too.
+
+    Raises:
+        InputError: The object does not remember its arguments (see :func:`remember`).
+    """
+    args = getattr(made, "init_args", None)
+    if args is None:
+        raise InputError(f"{_path(type(made))} does not remember its arguments; call adance.remember(made, arguments)")
+    return {"class_path": _path(type(made)), "init_args": {name: _plain(value) for name, value in args.items()}}
+
+
+def find_class(config: Mapping[str, Any], kind: type[T]) -> type[T]:
+    """The class that ``config`` names, which must be a ``kind``.
+
+    Raises:
+        InputError: The class cannot be found or is not a ``kind``; nothing has been called.
+    """
+    path = str(config.get("class_path"))
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"cannot find the class {path!r}: {error}") from None
+    if not (isinstance(found, type) and issubclass(found, kind)):
+        raise InputError(f"{path} is not a {kind.__name__}")
+    return found
+
+
+def build(config: Mapping[str, Any], kind: type[T]) -> T:
+    """Make the object that ``config`` describes, which must be a ``kind``.
+
+    Raises:
+        InputError: The class cannot be found, is not a ``kind``, or refuses its arguments.
+    """
+    found = find_class(config, kind)
+    args = {name: _built(value) for name, value in (config.get("init_args") or {}).items()}
+    try:
+        made = found(**args)
+    except TypeError as error:
+        raise InputError(f"cannot make {_path(found)}: {error}") from None
+    if not isinstance(made, Configurable):
+        remember(made, args)
+    return made
+
+
+def _path(made_from: type) -> str:
+    return f"{made_from.__module__}.{made_from.__qualname__}"
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "init_args"):
+        return describe(value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise InputError(f"an argument of type {type(value).__name__} cannot be written to a config file")
+
+
+def _built(value: Any) -> Any:
+    if isinstance(value, Mapping) and "class_path" in value:
+        return build(value, Configurable)
+    if isinstance(value, list):
+        return [_built(item) for item in value]
+    return value

@@ -1,0 +1,84 @@
+"""Bregman ratio matching in log-ratio form (thesis 4.4 to 4.8).
+
+With u = p̃_θ/p_n, r = log u and a convex Ψ: loss = E_noise[S0(r)] − E_data[S1(r)], S1 = Ψ'(u), S0 = uΨ'(u) − Ψ(u), whose
+derivatives satisfy dS0/dS1 = u.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+from torch import Tensor
+from torch.nn.functional import relu, softplus
+
+from adance.configurable import Configurable
+from adance.errors import InputError
+
+
+class Bregman(Configurable, ABC):
+    """A convex Ψ, by its S0 and S1 as functions of r."""
+
+    noises: int = 1
+    """Noise samples for each datum."""
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float:
+        """Ψ''(1): at r = 0 the loss's gradient is this times the likelihood's."""
+
+    @abstractmethod
+    def s0(self, r: Tensor) -> Tensor:
+        """S0(r), of the shape of ``r``."""
+
+    @abstractmethod
+    def s1(self, r: Tensor) -> Tensor:
+        """S1(r), of the shape of ``r``."""
+
+    def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """The textbook loss, one number, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
+        return self.s0(r_noise).mean() - self.s1(r_data).mean()
+
+    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+        """The limit of ``T·loss(d/T)`` as T → 0, from energy differences d on data ``(B,)`` and on noise ``(B, M)``.
+
+        Raises:
+            InputError: There is none.
+        """
+        raise InputError(f"{type(self).__name__} has no limit at ratio temperature 0; give ratio_temperature > 0")
+
+
+class Logistic(Bregman):
+    """Binary noise-contrastive estimation with ν noises per datum (thesis 2.13, in log space).
+
+    Ψ(u) = u log u − (ν + u) log(ν + u) + const, so S1 = −softplus(log ν − r), S0 = ν softplus(r − log ν).
+
+    Args:
+        noises: ν ≥ 1.
+    """
+
+    def __init__(self, noises: int = 1) -> None:
+        if noises < 1:
+            raise InputError(f"Logistic needs at least one noise sample per datum, got noises={noises}")
+        self.noises = noises
+
+    @property
+    def curvature(self) -> float:
+        """Ψ''(1) = ν/(1 + ν)."""
+        return self.noises / (1 + self.noises)
+
+    def s0(self, r: Tensor) -> Tensor:
+        """ν softplus(r − log ν)."""
+        return self.noises * softplus(r - math.log(self.noises))
+
+    def s1(self, r: Tensor) -> Tensor:
+        """−softplus(log ν − r)."""
+        return -softplus(math.log(self.noises) - r)
+
+    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+        """The hinge; its slopes at 0 are the logistic's (½ at ν = 1), so a step from r = 0 is the likelihood's."""
+        share = 1 / (1 + self.noises)
+        return self.noises * _hinge(d_noise, share).mean() + _hinge(-d_data, 1 - share).mean()
+
+
+def _hinge(d: Tensor, slope: float) -> Tensor:
+    """``max(d, 0)``, with the gradient ``slope`` at 0."""
+    return slope * (d + d.abs()) + (1 - 2 * slope) * relu(d)

@@ -1,0 +1,30 @@
+"""What models learn from: toys with exact densities, files, folders, hub sets, and the units they are in."""
+
+from adance.data.dataset import Dataset
+from adance.data.files import read_array
+from adance.data.folder import read_folder
+from adance.data.hub import HUB, load_hub
+from adance.data.load import NAMES, load_data, load_for_model
+from adance.data.table import read_table
+from adance.data.toy import Toy
+from adance.data.toys2d import TOYS
+from adance.data.transforms import Identity, ImageScale, Standardize, Transform, transform_from_state
+
+__all__ = [
+    "HUB",
+    "NAMES",
+    "TOYS",
+    "Dataset",
+    "Identity",
+    "ImageScale",
+    "Standardize",
+    "Toy",
+    "Transform",
+    "load_data",
+    "load_for_model",
+    "load_hub",
+    "read_array",
+    "read_folder",
+    "read_table",
+    "transform_from_state",
+]

@@ -1,0 +1,70 @@
+"""What a model learns from: rows in their own units, and the transform into the model's."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from torch import Tensor
+
+from adance.data.toy import Toy
+from adance.data.transforms import Transform
+
+Kind = Literal["image", "vector"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A training split and a held-out split of one set of events.
+
+    Attributes:
+        name: what the set was loaded as.
+        kind: "image" for events (C, H, W), "vector" for events (D,).
+        train: raw training rows (N, *event); bytes stay uint8 until `batch` asks for them.
+        test: raw held-out rows (M, *event).
+        transform: raw units to model units, fitted on the training rows alone.
+        train_labels: class of each training row (N,) int64, or None.
+        test_labels: class of each held-out row (M,) int64, or None.
+        density: the exact law of the rows in raw units, where it is known.
+        image_size: side that images were resized to while loading, None where they were left alone.
+        source: arguments of `load_data` that load this set again, None where it was made otherwise.
+    """
+
+    name: str
+    kind: Kind
+    train: Tensor
+    test: Tensor
+    transform: Transform
+    train_labels: Tensor | None = None
+    test_labels: Tensor | None = None
+    density: Toy | None = None
+    image_size: int | None = None
+    source: dict[str, Any] | None = None
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one row: (C, H, W) or (D,)."""
+        return tuple(self.train.shape[1:])
+
+    def batch(self, rows: Tensor, split: Literal["train", "test"] = "train") -> Tensor:
+        """Rows in model units.
+
+        Args:
+            rows: indices (B,) into the split, int64.
+            split: "train" or "test".
+
+        Returns:
+            Float32 (B, *event), images in [-1, 1].
+        """
+        raw = self.train if split == "train" else self.test
+        return self.transform.to_model(raw[rows])
+
+    def describe(self) -> dict[str, Any]:
+        """JSON-able summary, enough for `load_for_model` to bring other rows into the same units."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "event_shape": list(self.event_shape),
+            "n_train": len(self.train),
+            "n_test": len(self.test),
+            "image_size": self.image_size,
+            "transform": self.transform.state(),
+        }

@@ -1,0 +1,115 @@
+"""The one way in: a name or a path becomes a `Dataset`, or rows for a trained model."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from adance.data.dataset import Dataset
+from adance.data.digits import load_digits
+from adance.data.files import read_array
+from adance.data.folder import read_folder
+from adance.data.hub import HUB, load_hub
+from adance.data.splits import Splits, finish, image_scale, in_range
+from adance.data.table import read_table
+from adance.data.toys2d import TOYS
+from adance.data.transforms import Identity, transform_from_state
+from adance.errors import InputError
+
+NAMES = ("digits", *TOYS, *HUB)
+"""Names that `load_data` knows; anything else is a path."""
+
+
+def load_data(source: str | Path, *, seed: int = 0, held_out: float = 0.1, image_size: int | None = None) -> Dataset:
+    """Loads a data set, checked and ready to train on.
+
+    Args:
+        source: one of `NAMES` ("digits", a toy, or a set on the Hugging Face hub), or the path of an .npz, .npy or
+            .csv file or of a folder of images. A name wins over a path: write "./digits" for a folder of that name.
+        seed: seeds the draws of a toy (50,000 training and 10,000 test points) and the split of a source without one.
+        held_out: fraction of the rows, in (0, 1), held out where the source has no test split of its own.
+        image_size: side in pixels that the images of a folder or of a hub set are resized and centre-cropped to.
+
+    Raises:
+        InputError: for anything wrong with the source, before any training, in one line.
+    """
+    if image_size is not None and not resizable(source):
+        raise InputError(f"image_size applies to a folder of images or a hub set, but {str(source)!r} is neither")
+    if image_size is not None and image_size < 1:
+        raise InputError(f"image_size is {image_size}: it must be at least 1 pixel")
+    named = isinstance(source, str) and source in NAMES
+    again = {"source": source if named else str(Path(source).resolve()), "seed": seed, "held_out": held_out}
+    data = finish(_read(source, seed, image_size), held_out, seed)
+    return replace(data, source={**again, "image_size": image_size})
+
+
+def load_for_model(source: str | Path, description: Mapping[str, Any], *, seed: int = 0) -> Tensor:
+    """Rows of any source in the units of a trained model, for scoring.
+
+    Images on another scale than the training set's (floats in [0, 1] for a model of bytes) are brought to [-1, 1] by
+    their own scale; vectors get the training set's mean and deviation.
+
+    Args:
+        source: as for `load_data`.
+        description: `Dataset.describe()` of the training set.
+        seed: seeds the draws of a toy.
+
+    Returns:
+        Float32 (N, *event) in the order of the source: all training rows, then all test rows where it has both.
+
+    Raises:
+        InputError: for anything wrong with the source, or events of another shape than the model's.
+    """
+    try:
+        wanted, transform = tuple(description["event_shape"]), transform_from_state(description["transform"])
+        image_size = description.get("image_size") if resizable(source) else None
+    except (KeyError, TypeError) as error:
+        raise InputError(f"description of the training set is incomplete or malformed: {error!r}") from None
+    splits = _read(source, seed, image_size)
+    rows = splits.train if splits.test is None else torch.cat([splits.train, splits.test])
+    found = tuple(rows.shape[1:])
+    if found != wanted:
+        raise InputError(f"{splits.name}: events have shape {found}, but the model was trained on {wanted}")
+    if splits.kind == "image":
+        # A source that fixes its own scale (digits) keeps it.
+        transform = splits.transform or image_scale(splits.name, rows, expected=transform)
+    x = transform.to_model(rows)
+    in_range(splits.name, x)
+    return x
+
+
+def resizable(source: str | Path) -> bool:
+    """Whether `image_size` has a meaning for this source: a hub set or a folder."""
+    return source in HUB or (source not in NAMES and os.path.isdir(source))
+
+
+def _read(source: str | Path, seed: int, image_size: int | None) -> Splits:
+    if isinstance(source, str) and source in NAMES:
+        return _named(source, seed, image_size)
+    path = Path(source)
+    # os.path answers False where Path would raise, as for a name that is too long.
+    if os.path.isdir(path):
+        return read_folder(path, image_size)
+    readers = {".npz": read_array, ".npy": read_array, ".csv": read_table}
+    reader = readers.get(path.suffix.lower())
+    if reader is None or not os.path.exists(path):
+        problem = "no such file" if reader else "neither a known name nor a readable path"
+        raise InputError(
+            f"data source {str(source)!r}: {problem}; use a name ({', '.join(NAMES)}) "
+            "or the path of a .npz, .npy or .csv file or of a folder of images"
+        )
+    return reader(path)
+
+
+def _named(name: str, seed: int, image_size: int | None) -> Splits:
+    if name == "digits":
+        return load_digits()
+    if name in HUB:
+        return load_hub(name, image_size=image_size)
+    toy, generator = TOYS[name](), torch.Generator().manual_seed(seed)
+    train, test = toy.sample(50_000, generator), toy.sample(10_000, generator)
+    return Splits(name, "vector", train, test, transform=Identity(), density=toy)

@@ -1,0 +1,159 @@
+"""From rows as they were read to a `Dataset`: a held-out part, a transform, and the last checks."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from adance.data.dataset import Dataset, Kind
+from adance.data.toy import Toy
+from adance.data.transforms import ImageScale, Standardize, Transform
+from adance.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Rows in raw units as a reader found them.
+
+    Attributes:
+        name: what the rows are called in messages and in the `Dataset`.
+        kind: "image" or "vector".
+        train: rows (N, *event) in the order of the source.
+        test: held-out rows (M, *event), None where the source does not split.
+        train_labels: (N,) int64 or None.
+        test_labels: (M,) int64 or None.
+        transform: raw to model units where the source fixes it, None where the rows decide.
+        density: exact law of the rows, where known.
+        image_size: side that images were resized to, None where they were left alone.
+    """
+
+    name: str
+    kind: Kind
+    train: Tensor
+    test: Tensor | None = None
+    train_labels: Tensor | None = None
+    test_labels: Tensor | None = None
+    transform: Transform | None = None
+    density: Toy | None = None
+    image_size: int | None = None
+
+
+def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
+    """Moves a random fraction of the rows to `test`, unless there already is one.
+
+    Args:
+        splits: rows to split.
+        held_out: fraction in (0, 1); at least one row goes to each side.
+        seed: seed of the permutation.
+
+    Raises:
+        InputError: for fewer than two rows or a fraction outside (0, 1).
+    """
+    n = len(splits.train)
+    if n < 2:
+        raise InputError(f"{splits.name}: {n} training row(s), but at least 2 are needed")
+    if splits.test is not None:
+        return splits
+    if not 0 < held_out < 1:
+        raise InputError(f"held_out is {held_out}: it must lie strictly between 0 and 1")
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+    n_test = min(n - 1, max(1, round(held_out * n)))
+    train, test = order[n_test:], order[:n_test]
+    labels = splits.train_labels
+    return replace(
+        splits,
+        train=splits.train[train],
+        test=splits.train[test],
+        train_labels=None if labels is None else labels[train],
+        test_labels=None if labels is None else labels[test],
+    )
+
+
+def finish(splits: Splits, held_out: float, seed: int) -> Dataset:
+    """The `Dataset` of these rows: split, with a transform fitted on the training rows.
+
+    Raises:
+        InputError: for too few rows, or images whose values fit no known range.
+    """
+    whole = hold_out(splits, held_out, seed)
+    assert whole.test is not None
+    transform = whole.transform or _fit(whole)
+    if whole.kind == "vector":
+        in_range(whole.name, transform.to_model(whole.test))
+    return Dataset(
+        name=whole.name,
+        kind=whole.kind,
+        train=whole.train,
+        test=whole.test,
+        transform=transform,
+        train_labels=whole.train_labels,
+        test_labels=whole.test_labels,
+        density=whole.density,
+        image_size=whole.image_size,
+    )
+
+
+def _fit(splits: Splits) -> Transform:
+    if splits.kind == "vector":
+        return Standardize.fit(splits.train)
+    assert splits.test is not None
+    if splits.train.dtype == torch.uint8 and splits.train.max() == 1:
+        raise InputError(
+            f"{splits.name}: integer images hold only 0 and 1, almost black on the scale 0..255: "
+            "multiply them by 255, or store them as bool"
+        )
+    return image_scale(splits.name, splits.train, splits.test)
+
+
+def in_range(name: str, x: Tensor) -> None:
+    """Checks that rows (B, *event) in model units are finite in float32.
+
+    Raises:
+        InputError: naming the first row that lies too far outside the training rows.
+    """
+    finite = x.flatten(1).isfinite().all(1)
+    if not finite.all():
+        row = int(finite.logical_not().nonzero()[0])
+        raise InputError(f"{name}: held-out or scored row {row} is not finite once standardised by the training rows")
+
+
+def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) -> Transform:
+    """The scale that image values are on.
+
+    Bytes are on 0..255, booleans on 0..1, floats on [-1, 1] if any is negative and on [0, 1] otherwise.
+
+    Args:
+        name: what to call the images in a message.
+        parts: raw images (N, C, H, W) on one scale.
+        expected: the scale of a trained model, preferred where the values can be on it.
+
+    Raises:
+        InputError: for floats outside [-1, 1], naming the range found.
+    """
+    low, high = min(float(p.min()) for p in parts), max(float(p.max()) for p in parts)
+    first, size = parts[0], parts[0][0].numel()
+    if expected is not None and _fits(expected, parts, low, high):
+        return expected
+    if first.dtype == torch.bool:
+        return ImageScale(0, 1, 2, size)
+    if first.dtype == torch.uint8:
+        return ImageScale(0, 255, 256, size)
+    if low < -1 or high > 1:
+        raise InputError(
+            f"{name}: float images range over [{low:.9g}, {high:.9g}], but must lie in [0, 1] or [-1, 1], "
+            "or be integers 0..255"
+        )
+    return ImageScale(-1.0 if low < 0 else 0.0, 1.0, None, size)
+
+
+def _fits(scale: Transform, parts: tuple[Tensor, ...], low: float, high: float) -> bool:
+    """Whether values can be on the scale: quantised values need a quantised scale, and floats in [-1, 1] do not."""
+    if not isinstance(scale, ImageScale):
+        return True
+    if low < scale.low or high > scale.high:
+        return False
+    if scale.levels is None:
+        return parts[0].dtype.is_floating_point
+    if parts[0].dtype.is_floating_point:
+        return high > 1 and all(bool((p == p.round()).all()) for p in parts)
+    return (parts[0].dtype == torch.bool) == (scale.levels == 2)

@@ -1,0 +1,127 @@
+"""Rows from a .csv table."""
+
+import csv
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from adance.data.checks import Array, events, labels
+from adance.data.splits import Splits
+from adance.errors import InputError
+
+_LABEL_NAMES = ("class", "label", "target", "y")
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Cells of a table, with the line in the file that each row came from."""
+
+    path: Path
+    header: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+    def place(self, row: int, column: int) -> str:
+        name = repr(self.header[column]) if self.header else str(column + 1)
+        return f"{self.path}: line {self.lines[row]}, column {name}"
+
+
+def read_table(path: Path) -> Splits:
+    """Vectors from a table separated by commas (or semicolons or tabs, where its first line has no comma).
+
+    The first row is a header if none of its cells is a number. A column called class, label, target or y becomes the
+    label (y does not beside a column x), else a last column that is not numeric does. All others are features.
+
+    Raises:
+        InputError: for cells that are empty, not finite or not numeric, rows of unequal length, or no rows; line
+            numbers are the file's, from 1.
+    """
+    table = _parse(path)
+    if not table.rows:
+        raise InputError(f"{path}: holds no rows, but needs at least one row of numbers")
+    column = _label_column(table)
+    features = [c for c in range(len(table.rows[0])) if c != column]
+    if not features:
+        raise InputError(f"{path}: holds labels alone, but needs at least one numeric column")
+    values = np.stack([_numbers(table, c) for c in features], 1)
+    kind, train = events(values, str(path))
+    return Splits(str(path), kind, train, train_labels=None if column is None else _labels(table, column))
+
+
+def _parse(path: Path) -> _Table:
+    header: list[str] = []
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            delimiter = _delimiter(file.readline())
+            file.seek(0)
+            reader = csv.reader(file, delimiter=delimiter)
+            for cells in reader:
+                stripped = [cell.strip() for cell in cells]
+                if not any(stripped):
+                    continue
+                if not rows and not header and not any(_is_number(cell) for cell in stripped):
+                    header = stripped
+                    continue
+                rows.append(stripped)
+                lines.append(reader.line_num)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as a UTF-8 table: {' '.join(str(error).split())}") from None
+    width = len(header or (rows[0] if rows else []))
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != width:
+            raise InputError(f"{path}: line {line} has {len(row)} cells, but must have {width} like the first")
+    return _Table(path, header, rows, lines)
+
+
+def _delimiter(line: str) -> str:
+    return next((mark for mark in ",;\t" if mark in line), ",")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _label_column(table: _Table) -> int | None:
+    names = [name.lower() for name in table.header]
+    named = [i for i, name in enumerate(names) if name in _LABEL_NAMES and not (name == "y" and "x" in names)]
+    if len(named) > 1:
+        found = ", ".join(repr(table.header[i]) for i in named)
+        raise InputError(f"{table.path}: columns {found} could each be the label: keep or rename all but one")
+    if named:
+        return named[0]
+    last = len(table.rows[0]) - 1
+    # Bad cells in a numeric column do not make it a label: no cell of a label column is a number.
+    return last if all(row[last] and not _is_number(row[last]) for row in table.rows) else None
+
+
+def _numbers(table: _Table, column: int) -> Array:
+    cells = [row[column] for row in table.rows]
+    try:
+        values = np.array([float(cell) for cell in cells])
+    except ValueError:
+        row = next(i for i, cell in enumerate(cells) if not _is_number(cell))
+        problem = f"{cells[row]!r} is not a number" if cells[row] else "the cell is empty"
+        raise InputError(f"{table.place(row, column)}: {problem}, but features must be numbers") from None
+    bad = [i for i, value in enumerate(values.tolist()) if not math.isfinite(value)]
+    if bad:
+        raise InputError(f"{table.place(bad[0], column)}: {cells[bad[0]]!r} is not finite, but features must be")
+    return values
+
+
+def _labels(table: _Table, column: int) -> torch.Tensor:
+    cells = [row[column] for row in table.rows]
+    if "" in cells:
+        raise InputError(f"{table.place(cells.index(''), column)}: the label is empty, but every row needs one")
+    numeric = all(_is_number(cell) for cell in cells)
+    values: Array = np.array([float(cell) for cell in cells]) if numeric else np.array(cells)
+    name = repr(table.header[column]) if table.header else str(column + 1)
+    return labels([(values, len(cells), f"{table.path}: label column {name}")])[0]

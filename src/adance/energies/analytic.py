@@ -1,0 +1,107 @@
+"""Densities in closed form: each is an energy, has a normalised ``log_prob``, and is sampled exactly."""
+
+import math
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+
+@runtime_checkable
+class Density(Protocol):
+    """What can be sampled exactly and knows its normalised log-density."""
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` independent draws ``(n, *event)``."""
+        ...
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        ...
+
+
+class Gaussian(nn.Module):
+    """The normal law with mean ``μ`` and standard deviation ``s``, each of the event's shape, axes independent."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: Tensor, std: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("mean", mean)
+        self.register_buffer("std", std.expand_as(mean).clone())
+
+    @classmethod
+    def fitted(cls, x: Tensor) -> "Gaussian":
+        """With the mean and standard deviation (at least 1e-3) of ``x`` ``(N, *event)`` in each axis."""
+        return cls(x.mean(0), x.std(0, correction=0).clamp(min=1e-3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``−log p`` ``(B,)``."""
+        return -self.log_prob(x)
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` independent draws ``(n, *event)``."""
+        shape = (n, *self.mean.shape)
+        draws = torch.randn(shape, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
+        return self.mean + self.std * draws
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        squares = ((x - self.mean) / self.std).square().flatten(1).sum(1)
+        return -0.5 * (squares + self.mean.numel() * math.log(2 * math.pi)) - self.std.log().sum()
+
+
+class Uniform(nn.Module):
+    """The uniform law on the box ``[low, high]^event``; outside it the log-density is −∞."""
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(self, event_shape: Sequence[int], low: float = -1.0, high: float = 1.0) -> None:
+        super().__init__()
+        self.register_buffer("low", torch.full(tuple(event_shape), low))
+        self.register_buffer("high", torch.full(tuple(event_shape), high))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``−log p`` ``(B,)``."""
+        return -self.log_prob(x)
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` independent draws ``(n, *event)``."""
+        draws = torch.rand((n, *self.low.shape), generator=generator, dtype=self.low.dtype, device=self.low.device)
+        return self.low + (self.high - self.low) * draws
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        inside = ((x >= self.low) & (x <= self.high)).flatten(1).all(1)
+        level = -(self.high - self.low).log().sum()
+        return torch.where(inside, level, -torch.inf)
+
+
+class GaussianBase(nn.Module):
+    """The term ``½‖x − μ‖²/s²``, without its constant, fitted to data; ``s`` is one number."""
+
+    center: Tensor
+    scale: Tensor
+
+    def __init__(self, event_shape: Sequence[int]) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.zeros(tuple(event_shape)))
+        self.register_buffer("scale", torch.ones(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``(B,)`` of ``x`` ``(B, *event)``."""
+        return 0.5 * self.standardize(x).square().flatten(1).sum(1)
+
+    def standardize(self, x: Tensor) -> Tensor:
+        """``(x − μ)/s``."""
+        return (x - self.center) / self.scale
+
+    @torch.no_grad()
+    def fit(self, x: Tensor) -> None:
+        """``μ`` the mean of ``x`` ``(B, *event)``, ``s`` the root mean square of its axes' deviations (1 if 0)."""
+        self.center.copy_(x.mean(0))
+        scale = (x - x.mean(0)).square().mean().sqrt()
+        self.scale.copy_(torch.where(scale > 0, scale, 1.0))

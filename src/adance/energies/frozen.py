@@ -1,0 +1,73 @@
+"""The frozen copy: an energy without gradients, in evaluation mode, every parametrization folded into plain weights.
+
+It is the noise's density and the chain's fast path: spectral normalisation costs nothing in it.
+"""
+
+import copy
+from itertools import chain
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizations
+
+from adance.energies.energy import reading
+
+
+def freeze(energy: nn.Module) -> nn.Module:
+    """A frozen copy of ``energy``, which itself is left untouched and trainable."""
+    values = folded_state(energy)
+    frozen = copy.deepcopy(energy)
+    for layer in list(frozen.modules()):
+        if is_parametrized(layer):
+            _drop_parametrizations(layer)
+    frozen.eval().requires_grad_(False)
+    _copy_into(frozen, values)
+    return frozen
+
+
+def refresh(frozen: nn.Module, energy: nn.Module) -> None:
+    """Copy the present weights of ``energy`` into its frozen copy, in place."""
+    _copy_into(frozen, folded_state(energy))
+
+
+@torch.no_grad()
+def folded_state(energy: nn.Module) -> dict[str, Tensor]:
+    """Every weight and buffer of ``energy`` by name, parametrized ones by the value that the forward uses.
+
+    The tensors are the energy's own where nothing had to be computed.
+    """
+    state: dict[str, Tensor] = {}
+    with reading(energy):
+        for path, module in energy.named_modules():
+            if "parametrizations" in path.split("."):
+                continue
+            own = chain(
+                ((name, getattr(module, name)) for name in parametrized_names(module)),
+                module.named_parameters(recurse=False),
+                module.named_buffers(recurse=False),
+            )
+            state |= {f"{path}.{name}" if path else name: value.detach() for name, value in own}
+    return state
+
+
+def parametrized_names(layer: nn.Module) -> list[str]:
+    """Names of the weights of ``layer`` itself that are parametrized."""
+    return list(cast(nn.ModuleDict, layer.parametrizations)) if is_parametrized(layer) else []
+
+
+def _drop_parametrizations(layer: nn.Module) -> None:
+    # torch's remove_parametrizations deletes the property from a class that copy and original share,
+    # which would break the original: give this one instance its plain class back instead.
+    with torch.no_grad():
+        values = {name: getattr(layer, name).detach().clone() for name in parametrized_names(layer)}
+    layer.__class__ = type_before_parametrizations(layer)
+    del layer.parametrizations
+    for name, value in values.items():
+        layer.register_parameter(name, nn.Parameter(value, requires_grad=False))
+
+
+@torch.no_grad()
+def _copy_into(frozen: nn.Module, values: dict[str, Tensor]) -> None:
+    for name, own in folded_state(frozen).items():
+        own.copy_(values[name])

@@ -1,0 +1,78 @@
+"""Spectral normalisation (Miyato et al. 2018; thesis Algorithm 3.2) with torch's own parametrization.
+
+torch advances the power iteration inside every training forward. Then an energy differs from its own frozen copy by
+hundreds of times the ratio's temperature, so here the iteration is held during every forward and advanced once per
+optimiser step, after it.
+
+The product of the layers' norms bounds the Lipschitz constant of a fully connected net (3.10). For a convolution torch,
+as the thesis, normalises the kernel flattened to a matrix; the operator's own norm can be larger, up to the square root
+of the number of kernel positions that overlap (the kernel's width, for a square kernel and stride 1).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import _SpectralNorm, spectral_norm
+from torch.nn.utils.parametrize import is_parametrized
+from torch.nn.utils.spectral_norm import SpectralNorm as HookSpectralNorm
+
+from adance.errors import InputError
+
+
+def normalize_layers(module: nn.Module) -> nn.Module:
+    """Put spectral normalisation on every linear and convolution layer of ``module``, in place."""
+    for layer in module.modules():
+        if isinstance(layer, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)) and not is_parametrized(layer, "weight"):
+            spectral_norm(layer)
+    return module
+
+
+@contextmanager
+def power_iteration_held(energy: object) -> Iterator[None]:
+    """No power iteration in the forwards inside; every other flag stays."""
+    norms = [norm for _, _, norm in _spectral_norms(energy)]
+    flags = [norm.training for norm in norms]
+    for norm in norms:
+        norm.training = False
+    try:
+        yield
+    finally:
+        for norm, flag in zip(norms, flags, strict=True):
+            norm.training = flag
+
+
+@torch.no_grad()
+def advance_power_iteration(energy: object) -> None:
+    """One cycle of the power iteration for every normalised weight: call it after each optimiser step."""
+    for layer, name, norm in list(_spectral_norms(energy)):
+        flag, norm.training = norm.training, True
+        getattr(layer, name)
+        norm.training = flag
+
+
+def refuse_hook_spectral_norm(energy: nn.Module) -> None:
+    """torch's older spectral normalisation moves its vectors in every forward and cannot be held.
+
+    Raises:
+        InputError: A layer uses it.
+    """
+    for name, module in energy.named_modules():
+        if any(isinstance(hook, HookSpectralNorm) for hook in module._forward_pre_hooks.values()):
+            raise InputError(
+                f"the energy's layer {name!r} uses torch.nn.utils.spectral_norm; "
+                "use torch.nn.utils.parametrizations.spectral_norm"
+            )
+
+
+def _spectral_norms(energy: object) -> Iterator[tuple[nn.Module, str, _SpectralNorm]]:
+    if not isinstance(energy, nn.Module):
+        return
+    for layer in energy.modules():
+        if is_parametrized(layer):
+            for name, chain in cast(nn.ModuleDict, layer.parametrizations).items():
+                for norm in chain.children():
+                    if isinstance(norm, _SpectralNorm):
+                        yield layer, name, norm

@@ -1,0 +1,39 @@
+"""What a noise is: it can be sampled, and has an energy, perhaps without its constant."""
+
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+
+class Noise(nn.Module, ABC):
+    """A law with density ``exp(−energy/temperature)``, normalised or not."""
+
+    @property
+    @abstractmethod
+    def temperature(self) -> float:
+        """T at which the noise's energies form its density."""
+
+    @property
+    @abstractmethod
+    def normalized(self) -> bool:
+        """Whether ``exp(−energy/T)`` integrates to one."""
+
+    @abstractmethod
+    def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
+        """Everything that needs to be known of the energy and the data ``(N, *event)``; called once."""
+
+    @abstractmethod
+    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
+        """``n`` samples ``(n, *event)``; ``data`` ``(B, *event)`` is the batch that they are contrasted with."""
+
+    @abstractmethod
+    def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
+        """The noise's energies ``(B,)`` of ``x`` ``(B, *event)``, given the model's ``(B,)`` of the same ``x``."""
+
+    def after_step(self, energy: nn.Module, step: int) -> None:
+        """Called after optimiser step number ``step``, counted from 1."""
+
+    def metrics(self) -> dict[str, Tensor]:
+        """Numbers worth logging."""
+        return {}

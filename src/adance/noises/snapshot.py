@@ -1,0 +1,149 @@
+"""The self-adapting noise: a frozen earlier copy of the model, sampled with short chains (thesis Algorithm 3.1)."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from adance.energies.analytic import Density, Gaussian, Uniform
+from adance.energies.energy import evaluate, is_vector
+from adance.energies.frozen import freeze, refresh
+from adance.errors import InputError
+from adance.noises.noise import Noise
+from adance.samplers.defaults import default_sampler
+from adance.samplers.kernel import Kernel, run_chains
+from adance.samplers.starts import ChainStarts
+
+
+class Snapshot(Noise):
+    """The model as it was at the last refresh; every ``interval`` optimiser steps it is taken anew.
+
+    Args:
+        sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
+        starts: Where the chains start.
+        interval: K ≥ 1, optimiser steps between refreshes.
+        pool: Chains drawn at each refresh, from which minibatches are taken without repeats until it is used up and
+            shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``.
+
+    Raises:
+        InputError: The interval or the pool is out of range.
+    """
+
+    normalized = False
+    pool: Tensor
+    order: Tensor
+    record: Tensor
+
+    def __init__(
+        self, sampler: Kernel | None, starts: ChainStarts, interval: int = 50, pool: int | None = None
+    ) -> None:
+        super().__init__()
+        if interval < 1:
+            raise InputError(f"interval is a number of optimiser steps, at least 1, got {interval}")
+        if pool is not None and pool < 0:
+            raise InputError(f"pool is a number of chains, 0 or more, got {pool}")
+        self.sampler, self.starts, self.interval, self.pool_size = sampler, starts, interval, pool
+        self.frozen: nn.Module | None = None
+        self._cursor, self._gradients, self._stale = 0, 0, True
+        self._step_size: Tensor | None = None
+
+    @property
+    def temperature(self) -> float:
+        """The chain's."""
+        assert self.sampler is not None, "prepare() first"
+        return self.sampler.temperature
+
+    def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
+        """Take the first snapshot, fill the buffer, and settle the pool's size for ``batch`` noises a step."""
+        if self.pool_size is None:
+            self.pool_size = batch * math.ceil(self.interval / 10)
+        if 0 < self.pool_size < batch:
+            raise InputError(f"a pool of {self.pool_size} chains is smaller than one batch of {batch}; pool=0 or more")
+        needed = max(self.pool_size, batch)
+        if self.starts.kind in ("persistent", "rejuvenated") and needed > self.starts.capacity:
+            raise InputError(
+                f"a pool of {needed} chains is larger than the replay buffer of {self.starts.capacity}; "
+                f"make the buffer at least {needed} or the pool smaller"
+            )
+        self.sampler = self.sampler or default_sampler(data.shape[1:])
+        self.frozen = freeze(energy)
+        self.starts.prepare(_start_noise(data), generator)
+        self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
+        self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
+        self.register_buffer("record", data.new_zeros(3))
+
+    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
+        """``n`` ends of chains ``(n, *event)``, new ones or the next of the pool.
+
+        Raises:
+            InputError: The batch is larger than the one that the pool was made for.
+        """
+        if self.pool_size == 0:
+            return self._run(n, data, generator)
+        if n > len(self.pool):
+            raise InputError(f"{n} noise samples cannot be drawn from a pool of {len(self.pool)}; make the pool larger")
+        if self._stale:
+            self.pool.copy_(self._run(len(self.pool), data, generator))
+        if self._stale or self._cursor + n > len(self.pool):
+            self.order.copy_(torch.randperm(len(self.pool), generator=generator, device=self.pool.device))
+            self._cursor = 0
+        self._stale = False
+        rows = self.order[self._cursor : self._cursor + n]
+        self._cursor += n
+        return self.pool[rows]
+
+    def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
+        """The snapshot's energies ``(B,)``; at K = 1 they are the model's own."""
+        if self.interval == 1:
+            return model_energy.detach()
+        assert self.frozen is not None, "prepare() first"
+        return evaluate(self.frozen, x)
+
+    def after_step(self, energy: nn.Module, step: int) -> None:
+        """Take the snapshot anew when ``step`` is a multiple of K."""
+        if step % self.interval == 0:
+            assert self.frozen is not None, "prepare() first"
+            refresh(self.frozen, energy)
+            self._stale = True
+
+    def metrics(self) -> dict[str, Tensor]:
+        """Of the last chains: mean gradient norm v and acceptance; chains restarted and gradients spent so far."""
+        names = ("gradient_norm", "acceptance", "restarted_chains")
+        spent = torch.tensor(self._gradients, dtype=torch.int64)
+        return dict(zip(names, self.record.clone().unbind(), strict=True)) | {"energy_gradients": spent}
+
+    def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
+        assert self.frozen is not None, "prepare() first"
+        assert self.sampler is not None, "prepare() first"
+        starts = self.starts.draw(n, data, generator)
+        chains = run_chains(
+            self.sampler,
+            self.frozen,
+            starts,
+            generator=generator,
+            adapt=self.sampler.steps,
+            step_size=self._step_size,
+        )
+        self._step_size = chains.step_size
+        self._gradients += chains.gradients
+        restarted = self.record[2] + (~chains.finite).sum()
+        self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted]))
+        return self.starts.take_back(chains.x, chains.finite, generator)
+
+    def get_extra_state(self) -> Tensor:
+        """What is neither weight nor buffer: the place in the pool, whether it is stale, gradients, step size."""
+        step_size = math.nan if self._step_size is None else float(self._step_size)
+        return torch.tensor([self._cursor, self._gradients, self._stale, step_size], dtype=torch.float64)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Go on from :meth:`get_extra_state`."""
+        cursor, gradients, stale, step_size = state.tolist()
+        self._cursor, self._gradients, self._stale = int(cursor), int(gradients), bool(stale)
+        self._step_size = None if math.isnan(step_size) else self.pool.new_tensor(step_size)
+
+
+def _start_noise(data: Tensor) -> Density:
+    """Uniform on [−1, 1] for images, the fitted normal law for vectors."""
+    if is_vector(data.shape[1:]):
+        return Gaussian.fitted(data)
+    return Uniform(data.shape[1:]).to(data)

@@ -1,0 +1,31 @@
+"""The replay buffer (Du and Mordatch 2019): the ends of earlier chains, from which later ones go on."""
+
+import torch
+from torch import Tensor, nn
+
+from adance.errors import InputError
+
+
+class ReplayBuffer(nn.Module):
+    """A fixed number of chains ``(capacity, *event)``, on the device of what it is made from."""
+
+    samples: Tensor
+
+    def __init__(self, samples: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("samples", samples.clone())
+
+    def draw(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """``n`` distinct slots ``(n,)``, all equally likely, and what is in them ``(n, *event)``.
+
+        Raises:
+            InputError: ``n`` is more than the buffer holds.
+        """
+        if n > len(self.samples):
+            raise InputError(f"{n} chains cannot be drawn from a buffer of {len(self.samples)}; make the buffer larger")
+        slots = torch.randperm(len(self.samples), generator=generator, device=self.samples.device)[:n]
+        return slots, self.samples[slots]
+
+    def write(self, slots: Tensor, x: Tensor) -> None:
+        """Put ``x`` ``(n, *event)`` into the very slots that were drawn."""
+        self.samples[slots] = x

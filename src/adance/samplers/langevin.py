@@ -1,0 +1,77 @@
+"""Unadjusted Langevin dynamics (thesis 3.6)."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy, energy_and_gradient
+from adance.errors import InputError
+from adance.samplers.kernel import Kernel, StepInfo
+
+
+class LangevinState(NamedTuple):
+    """Positions ``(B, *event)``."""
+
+    x: Tensor
+
+
+class Langevin(Kernel):
+    """The chain ``x ← x − α∇E(x) + σξ``, whose stationary law tends to ``exp(−E/T)``, T = σ²/(2α), as α → 0.
+
+    Give ``noise_std`` σ or ``temperature`` T, not both; with neither, T = 1. ``noise_std=0`` is gradient descent.
+
+    Args:
+        steps: Steps of one chain.
+        step_size: α, on the gradient of E.
+        noise_std: σ, absolute.
+        temperature: T, so that σ = √(2αT).
+        bounds: ``(low, high)``: positions are clamped to it after every step.
+
+    Raises:
+        InputError: A number is out of range, or both σ and T are given.
+    """
+
+    def __init__(
+        self,
+        steps: int = 100,
+        step_size: float = 1.0,
+        noise_std: float | None = None,
+        temperature: float | None = None,
+        bounds: tuple[float, float] | None = None,
+    ) -> None:
+        if noise_std is not None and temperature is not None:
+            raise InputError("Langevin takes noise_std or temperature, not both: T = noise_std²/(2·step_size)")
+        if not (steps >= 0 and step_size > 0 and (noise_std or 0) >= 0 and (temperature or 0) >= 0):
+            raise InputError(
+                "Langevin needs steps ≥ 0, step_size > 0, noise_std ≥ 0 and temperature ≥ 0, got "
+                f"steps={steps}, step_size={step_size}, noise_std={noise_std}, temperature={temperature}"
+            )
+        if noise_std is None:
+            noise_std = math.sqrt(2 * step_size * (1.0 if temperature is None else temperature))
+        if bounds is not None and not bounds[0] < bounds[1]:
+            raise InputError(f"Langevin needs bounds (low, high) with low < high, got {tuple(bounds)}")
+        self.steps, self.step_size, self.noise_std, self.bounds = steps, step_size, noise_std, bounds
+
+    @property
+    def temperature(self) -> float:
+        """T = σ²/(2α)."""
+        return self.noise_std**2 / (2 * self.step_size)
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> LangevinState:
+        """The state of chains at ``x`` ``(B, *event)``."""
+        return LangevinState(x)
+
+    def step(
+        self, energy: Energy, state: LangevinState, generator: torch.Generator | None = None
+    ) -> tuple[LangevinState, StepInfo]:
+        """Move every chain once, with one gradient."""
+        values, gradient = energy_and_gradient(energy, state.x)
+        x = torch.add(state.x, gradient, alpha=-self.step_size)
+        if self.noise_std > 0:
+            noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+            x.add_(noise, alpha=self.noise_std)
+        if self.bounds is not None:
+            x.clamp_(*self.bounds)
+        return LangevinState(x), StepInfo(values, gradient.flatten(1).norm(dim=1), None)

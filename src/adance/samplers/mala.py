@@ -1,0 +1,93 @@
+"""The Metropolis-adjusted Langevin algorithm (thesis 2.1.3.3): exact at any step size."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy, energy_and_gradient
+from adance.errors import InputError
+from adance.samplers.kernel import Kernel, StepInfo
+
+
+class MALAState(NamedTuple):
+    """Positions ``(B, *event)``, their energies ``(B,)`` and gradients, and the step size (one number)."""
+
+    x: Tensor
+    energy: Tensor
+    gradient: Tensor
+    step_size: Tensor
+
+
+class MALA(Kernel):
+    """Proposals ``x' = x − h∇E(x) + √(2hT) ξ``, taken with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
+
+    Args:
+        steps: Steps of one chain.
+        step_size: h, on the gradient of E; where adaptation begins.
+        temperature: T of the stationary law ``exp(−E/T)``.
+        target_acceptance: What adaptation steers to; 0.574 is optimal for smooth laws of many dimensions.
+        adaptation: Change of log h for each step and unit of acceptance error.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    gradients_at_init = 1
+
+    def __init__(
+        self,
+        steps: int = 100,
+        step_size: float = 0.1,
+        temperature: float = 1.0,
+        target_acceptance: float = 0.574,
+        adaptation: float = 0.1,
+    ) -> None:
+        if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
+            raise InputError(
+                "MALA needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and adaptation ≥ 0, "
+                f"got {steps}, {step_size}, {temperature}, {target_acceptance}, {adaptation}"
+            )
+        self.steps, self.step_size, self._temperature = steps, step_size, temperature
+        self.target_acceptance, self.adaptation = target_acceptance, adaptation
+
+    @property
+    def temperature(self) -> float:
+        """T of the stationary law."""
+        return self._temperature
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> MALAState:
+        """The state of chains at ``x`` ``(B, *event)``; costs one gradient."""
+        h = x.new_tensor(self.step_size) if step_size is None else step_size
+        return MALAState(x, *energy_and_gradient(energy, x), h)
+
+    def step(
+        self, energy: Energy, state: MALAState, generator: torch.Generator | None = None
+    ) -> tuple[MALAState, StepInfo]:
+        """Move every chain once, with one gradient; a proposal with a non-finite energy is refused."""
+        x, values, gradient, h = state
+        T = self.temperature
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        proposal = x - h * gradient + (2 * h * T).sqrt() * noise
+        new_values, new_gradient = energy_and_gradient(energy, proposal)
+        # q(x'|x) is the density of the noise that was drawn, q(x|x') that of the noise that would lead back
+        back = (x - proposal + h * new_gradient).flatten(1).square().sum(1) / (4 * h * T)
+        forth = noise.flatten(1).square().sum(1) / 2
+        log_ratio = (values - new_values) / T + forth - back
+        u = torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
+        accepted = (u.log() < log_ratio) & new_values.isfinite()
+        rows = accepted.view(-1, *[1] * (x.ndim - 1))
+        moved = MALAState(
+            torch.where(rows, proposal, x),
+            torch.where(accepted, new_values, values),
+            torch.where(rows, new_gradient, gradient),
+            h,
+        )
+        return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), accepted)
+
+    def adapt(self, state: MALAState, info: StepInfo) -> MALAState:
+        """Steer log h towards the target acceptance (Robbins–Monro with a constant gain)."""
+        assert info.accepted is not None
+        error = info.accepted.to(state.x.dtype).mean() - self.target_acceptance
+        return state._replace(step_size=state.step_size * (self.adaptation * error).exp().clamp(math.exp(-1), math.e))

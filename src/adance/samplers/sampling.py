@@ -1,0 +1,28 @@
+"""Drawing samples from a trained energy."""
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy
+from adance.samplers.kernel import Chains, Kernel, run_chains
+from adance.samplers.mala import MALA
+
+
+def draw_samples(
+    kernel: Kernel, energy: Energy, starts: Tensor, steps: int | None = None, generator: torch.Generator | None = None
+) -> Chains:
+    """Run chains from ``starts`` ``(n, *event)`` for sampling rather than training.
+
+    Short-run chains take twice the steps of training, since most training chains went on from earlier ends. Adjusted
+    chains take twenty times as many and adapt their step size during the first half.
+
+    Args:
+        kernel: The kernel.
+        energy: The energy.
+        starts: Where the chains start.
+        steps: Number of steps instead.
+        generator: Source of randomness.
+    """
+    if steps is None:
+        steps = (20 if isinstance(kernel, MALA) else 2) * kernel.steps
+    return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2)

@@ -1,0 +1,7 @@
+"""Training: the loop, checkpoints and the run folder."""
+
+from adance.training.run import Run, load
+from adance.training.settings import Settings
+from adance.training.trainer import Trainer
+
+__all__ = ["Run", "Settings", "Trainer", "load"]

@@ -1,0 +1,26 @@
+"""A moving average of the weights."""
+
+import torch
+from torch import nn
+
+from adance.energies.frozen import folded_state, freeze
+
+
+class WeightAverage:
+    """An exponential moving average of an energy's weights, kept as a frozen copy.
+
+    What is averaged are the weights that the forward uses, so the average needs no spectral normalisation of its own.
+    Early on the average is shorter: the decay at step t is at most ``(1 + t)/(10 + t)``.
+    """
+
+    def __init__(self, energy: nn.Module, decay: float) -> None:
+        self.decay = decay
+        self.energy = freeze(energy)
+
+    @torch.no_grad()
+    def update(self, energy: nn.Module, step: int) -> None:
+        """Take in the weights after optimiser step ``step``, counted from 1."""
+        keep = min(self.decay, (1 + step) / (10 + step))
+        present = folded_state(energy)
+        floats = [(own, present[name]) for name, own in folded_state(self.energy).items() if own.is_floating_point()]
+        torch._foreach_lerp_([own for own, _ in floats], [new for _, new in floats], 1 - keep)

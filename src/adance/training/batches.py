@@ -1,0 +1,54 @@
+"""Which rows make the batch of a step, and what is done to them."""
+
+import torch
+from torch import Tensor
+
+from adance.data.dataset import Dataset
+from adance.errors import InputError
+from adance.training.settings import Settings
+
+
+class Batches:
+    """Batches of a data set as a function of the step alone, so that resuming needs no state.
+
+    Every epoch is a new order of the rows, drawn from the seed and the epoch's number; a last, short batch is dropped.
+
+    Raises:
+        InputError: Fewer rows than a batch.
+    """
+
+    def __init__(self, data: Dataset, settings: Settings, device: torch.device, process: int = 0, of: int = 1) -> None:
+        self.data, self.settings, self.device, self.process = data, settings, device, process
+        self.rows_per_step = settings.batch_size * of
+        if len(data.train) < self.rows_per_step:
+            raise InputError(
+                f"{data.name} has {len(data.train)} training rows, fewer than one batch of {self.rows_per_step}; "
+                "give a smaller batch_size"
+            )
+        self.level_width = data.transform.level_width if settings.dequantize else 0.0
+        if self.level_width is None:
+            raise InputError(f"dequantize needs images with quantisation levels; {data.name} has none")
+        if settings.flip and data.kind != "image":
+            raise InputError(f"flip is for images; {data.name} has vectors")
+        self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
+
+    def batch(self, step: int, generator: torch.Generator) -> Tensor:
+        """This process's batch ``(B, *event)`` of step ``step``, counted from 1, in model units, augmented."""
+        per_epoch = len(self.data.train) // self.rows_per_step
+        epoch, place = divmod(step - 1, per_epoch)
+        if epoch != self._epoch:
+            shuffle = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + epoch)
+            self._epoch, self._order = epoch, torch.randperm(len(self.data.train), generator=shuffle)
+        first = place * self.rows_per_step + self.process * self.settings.batch_size
+        rows = self._order[first : first + self.settings.batch_size]
+        return self._augment(self.data.batch(rows).to(self.device, non_blocking=True), generator)
+
+    def _augment(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        if self.settings.flip:
+            mirrored = torch.rand(len(x), generator=generator, device=x.device) < 0.5
+            x = torch.where(mirrored.view(-1, 1, 1, 1), x.flip(-1), x)
+        if self.level_width:
+            x = x + self.level_width * (torch.rand(x.shape, generator=generator, device=x.device) - 0.5)
+        if self.settings.data_noise > 0:
+            x = x + self.settings.data_noise * torch.randn(x.shape, generator=generator, device=x.device)
+        return x

@@ -1,0 +1,107 @@
+"""Checkpoints: all that a run needs to go on exactly, as safetensors and JSON; nothing is ever unpickled.
+
+::
+
+    energy.safetensors      weights, with the vectors of spectral normalisation
+    average.safetensors     the moving average of the weights, normalisation folded in
+    objective.safetensors   snapshot, pool, buffer, counters, log Z        (full checkpoints alone)
+    optimizer.safetensors   Adam's moments                                 (full checkpoints alone)
+    random.safetensors      the generator's state                          (full checkpoints alone)
+    state.json              the step, the seconds trained, log Z where it is learned
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from adance.errors import InputError
+from adance.training.files import whole_folder
+
+FULL_KEPT = 2
+WEIGHTS = ("energy.safetensors", "average.safetensors", "state.json")
+
+
+def save_tensors(state: dict[str, Any], path: Path) -> None:
+    """Write the tensors of a state dictionary; tied ones are written twice."""
+    save_file({name: value.detach().cpu().contiguous().clone() for name, value in state.items()}, path)
+
+
+def load_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Tensor]:
+    """Read tensors by name.
+
+    Raises:
+        InputError: The file is missing or broken.
+    """
+    try:
+        return load_file(path, device=str(device))
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
+
+
+def load_weights(module: nn.Module, path: Path) -> None:
+    """Read the state of ``module`` from a file.
+
+    Raises:
+        InputError: The file is missing or broken, or its names or shapes do not fit the module.
+    """
+    state: dict[str, Any] = load_tensors(path)
+    try:
+        module.load_state_dict(state)
+    except RuntimeError as error:
+        raise InputError(f"{path} does not fit the {type(module).__name__}: {' '.join(str(error).split())}") from None
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The optimiser's state as named tensors, ``<parameter's number>.<name>``."""
+    state = optimizer.state_dict()["state"]
+    return {f"{index}.{name}": value for index, values in state.items() for name, value in values.items()}
+
+
+def load_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put back what :func:`optimizer_tensors` gave."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        index, _, key = name.partition(".")
+        state.setdefault(int(index), {})[key] = value
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+def save_checkpoint(path: Path, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
+    """Write one checkpoint whole: a file for each name in ``tensors``, and ``state.json``."""
+    with whole_folder(path) as aside:
+        for name, values in tensors.items():
+            save_tensors(values, aside / f"{name}.safetensors")
+        (aside / "state.json").write_text(json.dumps(state) + "\n")
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The numbers of a checkpoint: ``step``, ``seconds`` and ``log_normalizer``.
+
+    Raises:
+        InputError: The file is missing or broken.
+    """
+    try:
+        state: dict[str, Any] = json.loads((path / "state.json").read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path / 'state.json'}: {error}") from None
+    if not isinstance(state, dict) or not {"step", "seconds", "log_normalizer"} <= state.keys():
+        raise InputError(f"{path / 'state.json'} needs step, seconds and log_normalizer")
+    return state
+
+
+def thin_out(checkpoints: list[Path]) -> None:
+    """Of checkpoints in order, keep the last two in full and the weights alone of the others."""
+    for path in checkpoints[:-FULL_KEPT]:
+        for file in path.iterdir():
+            if file.name not in WEIGHTS:
+                file.unlink()
+
+
+def is_full(path: Path) -> bool:
+    """Whether training can go on from this checkpoint."""
+    return all((path / f"{name}.safetensors").exists() for name in ("energy", "objective", "optimizer", "random"))

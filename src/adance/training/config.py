@@ -1,0 +1,101 @@
+"""The config of a run: what ``adance train --config`` reads and the run folder keeps, enough to run again."""
+
+import dataclasses
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from adance.configurable import build, describe, find_class
+from adance.data.dataset import Dataset
+from adance.data.load import load_data
+from adance.errors import InputError
+from adance.objectives.objective import Objective
+from adance.training.settings import Settings
+
+DATA_KEYS = {"data": "source", "data_seed": "seed", "held_out": "held_out", "image_size": "image_size"}
+"""Names in the config, and the arguments of ``load_data`` that they are."""
+
+FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
+
+
+def make_config(data: Dataset, energy: nn.Module, objective: Objective, settings: Settings) -> dict[str, Any]:
+    """The config of a run with these parts, as plain values.
+
+    Raises:
+        InputError: A part does not remember how it was made.
+    """
+    source = data.source or {}
+    described = describe(energy)
+    shape_name = _shape_name(type(energy))
+    if described["init_args"].get(shape_name) == list(data.event_shape):
+        del described["init_args"][shape_name]
+    return {
+        **{name: source.get(argument) for name, argument in DATA_KEYS.items()},
+        "energy": described,
+        "objective": describe(objective),
+        **{name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(settings).items()},
+    }
+
+
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """torch's global generator seeded, for weights that are drawn inside, and afterwards as it was before."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+def settings_of(config: Mapping[str, Any]) -> Settings:
+    """The settings in a config; those it lacks have their defaults.
+
+    Raises:
+        InputError: One is out of its range or of another type.
+    """
+    given: dict[str, Any] = {name: config[name] for name in FIELDS if name in config}
+    try:
+        if "betas" in given:
+            given["betas"] = tuple(given["betas"])
+        return Settings(**given)
+    except TypeError as error:
+        raise InputError(f"the run's config has a setting of the wrong type: {error}") from None
+
+
+def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Module:
+    """A fresh energy for events of this shape.
+
+    Raises:
+        InputError: It cannot be made.
+    """
+    described = config["energy"]
+    shape_name = _shape_name(find_class(described, nn.Module))
+    args = {shape_name: list(event_shape), **(described.get("init_args") or {})}
+    return build({**described, "init_args": args}, nn.Module)
+
+
+def objective_of(config: Mapping[str, Any]) -> Objective:
+    """A fresh objective.
+
+    Raises:
+        InputError: It cannot be made.
+    """
+    return build(config["objective"], Objective)  # type: ignore[type-abstract]
+
+
+def data_of(config: Mapping[str, Any]) -> Dataset:
+    """The data, loaded again.
+
+    Raises:
+        InputError: The config does not say how, or the data are gone.
+    """
+    if config.get("data") is None:
+        raise InputError("the run's config does not say how to load its data; give the data")
+    return load_data(**{argument: config[name] for name, argument in DATA_KEYS.items() if name in config})
+
+
+def _shape_name(made_from: type) -> str:
+    """The first argument of an energy's class, which is the shape of an event."""
+    return next(iter(inspect.signature(made_from).parameters), "event_shape")

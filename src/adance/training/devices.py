@@ -1,0 +1,50 @@
+"""Where training runs: one device, or many processes under ``accelerate launch``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator
+from accelerate.tracking import get_available_trackers
+
+from adance.errors import InputError
+
+
+def find_device(name: str | None) -> torch.device:
+    """The device ``name``, or the best there is.
+
+    Raises:
+        InputError: There is no such device.
+    """
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device {name!r} cannot be used: {str(error).splitlines()[0]}") from None
+    return device
+
+
+def make_accelerator(device: str | None, trackers: Sequence[str], folder: Path) -> Accelerator:
+    """Accelerate's view of the device and the processes.
+
+    Raises:
+        InputError: There is no such device or tracker.
+    """
+    found = find_device(device)
+    if found.type not in ("cpu", "cuda") or found.index is not None:
+        raise InputError(f"train on 'cpu' or 'cuda', got {device!r}; choose one of many GPUs by CUDA_VISIBLE_DEVICES")
+    installed = [str(name) for name in get_available_trackers()]
+    for name in trackers:
+        if name not in (*installed, "all"):
+            raise InputError(f"tracker {name!r} is not installed; there are: {', '.join(installed) or 'none'}")
+    try:
+        made = Accelerator(
+            cpu=found.type == "cpu", log_with=list(trackers) or None, project_dir=folder if trackers else None
+        )
+    except ValueError as error:
+        raise InputError(f"cannot train on {found}: {error}") from None
+    if made.device.type != found.type:
+        raise InputError(f"this process has trained on {made.device.type}; train on {found.type} in a new one")
+    return made

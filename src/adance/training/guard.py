@@ -1,0 +1,33 @@
+"""Finds the step at which training diverges, without waiting for the device at every step."""
+
+import torch
+from torch import Tensor
+
+from adance.objectives.objective import LossOutput
+
+
+class DivergenceGuard:
+    """Keeps, on the device, the first step whose loss, energies or gradient ran away; updates from then on are masked.
+
+    Args:
+        device: Where the flag lives.
+        energy_limit: Bound on the difference of the mean energies of data and noise.
+    """
+
+    def __init__(self, device: torch.device, energy_limit: float) -> None:
+        self.energy_limit = energy_limit
+        self.first_bad = torch.zeros((), dtype=torch.int64, device=device)
+
+    def watch(self, out: LossOutput, gradient_norm: Tensor, step: int) -> Tensor:
+        """1.0 if this step, counted from 1, or an earlier one was bad, else 0.0; on the device."""
+        data, noise = out.energy_data, out.energy_noise
+        bad = ~out.value.detach().isfinite() | ~data.isfinite().all() | ~noise.isfinite().all()
+        bad |= ~gradient_norm.isfinite()
+        if len(noise) > 0:
+            bad |= (data.mean() - noise.mean()).abs() > self.energy_limit
+        self.first_bad = torch.where((self.first_bad == 0) & bad, step, self.first_bad)
+        return (self.first_bad > 0).float()
+
+    def diverged_at(self) -> int | None:
+        """The first bad step, or ``None``; waits for the device."""
+        return int(self.first_bad) or None

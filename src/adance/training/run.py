@@ -1,0 +1,217 @@
+"""A trained run: its energy, its sampler, and what to do with them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from adance.data.dataset import Dataset
+from adance.data.transforms import Transform, transform_from_state
+from adance.energies.analytic import Density, Gaussian, Uniform
+from adance.energies.conditional import Completion
+from adance.energies.energy import evaluate
+from adance.energies.frozen import freeze
+from adance.errors import InputError
+from adance.pictures.grid import save_grid
+from adance.pictures.plane import save_plane
+from adance.samplers.kernel import Kernel
+from adance.samplers.mala import MALA
+from adance.samplers.sampling import draw_samples
+from adance.training import checkpoint as ckpt
+from adance.training.config import data_of, energy_of, objective_of
+from adance.training.devices import find_device
+from adance.training.run_folder import RunFolder
+
+BUFFER = "buffer.samples"
+Start = Literal["noise", "buffer", "data"]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A model that was trained, frozen, with all that is needed to sample from it and score with it.
+
+    Attributes:
+        folder: Where the run is.
+        energy: The energy, ``(B, *event) -> (B,)``, without gradients.
+        kernel: The kernel of the training's chains, or ``None`` where training had none.
+        data: Shape, kind and units of the data.
+        step: The optimiser step of these weights.
+        averaged: Whether these are averaged weights.
+        log_normalizer: Log Z, where training learned it.
+        buffer: Ends of the training's chains ``(N, *event)``, where there are any.
+    """
+
+    folder: RunFolder
+    energy: nn.Module
+    kernel: Kernel | None
+    data: dict[str, Any]
+    step: int
+    averaged: bool
+    log_normalizer: float | None = None
+    buffer: Tensor | None = None
+
+    @property
+    def sampler(self) -> Kernel:
+        """The training's own kernel; where it had no chains, MALA at T = 1, whose step size adapts."""
+        return self.kernel or MALA(steps=100)
+
+    @property
+    def event_shape(self) -> tuple[int, ...]:
+        """Shape of one event."""
+        return tuple(self.data["event_shape"])
+
+    @property
+    def transform(self) -> Transform:
+        """From the data's units to the model's."""
+        return transform_from_state(self.data["transform"])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the energy is."""
+        return next(self.energy.parameters(), torch.empty(0)).device
+
+    def sample(
+        self,
+        n: int,
+        *,
+        steps: int | None = None,
+        start: Start = "noise",
+        seed: int = 0,
+        given: Tensor | None = None,
+        kept: Tensor | None = None,
+    ) -> Tensor:
+        """Draw ``(n, *event)`` samples, in the model's units.
+
+        Args:
+            n: Number of samples, each the end of its own chain.
+            steps: Steps of a chain; by default twice the training's for short-run chains.
+            start: Where chains start.
+            seed: Seed of the chains.
+            given: With ``kept``: events ``(n, *event)`` of which part is kept; the rest is filled in.
+            kept: Boolean, broadcasting against ``given``: what is kept.
+
+        Raises:
+            InputError: There is no buffer to start from, the data cannot be loaded, or what is kept does not fit.
+        """
+        if n < 1:
+            raise InputError(f"cannot draw {n} samples; at least 1")
+        generator = torch.Generator(self.device).manual_seed(seed)
+        starts = self._starts(n, start, generator)
+        if given is None and kept is None:
+            return draw_samples(self.sampler, self.energy, starts, steps, generator).x
+        if given is None or kept is None:
+            raise InputError("completion needs both: given, the events, and kept, what to keep of them")
+        completion = Completion(self.energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
+        return completion.complete(draw_samples(self.sampler, completion, starts, steps, generator).x)
+
+    @torch.no_grad()
+    def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:
+        """Energies ``(N,)`` of ``x`` ``(N, *event)`` in the model's units."""
+        return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in torch.split(x, batch_size)])
+
+    def log_density(self, energies: Tensor) -> Tensor | None:
+        """Log-densities ``(N,)`` in the data's units, from energies; ``None`` where the model claims none."""
+        if self.log_normalizer is None:
+            return None
+        return -energies - self.log_normalizer + self.transform.log_det
+
+    def reload_data(self) -> Dataset:
+        """The data that the model was trained on.
+
+        Raises:
+            InputError: The config does not say how to load them.
+        """
+        return data_of(self.folder.read_config())
+
+    def _starts(self, n: int, start: Start, generator: torch.Generator) -> Tensor:
+        if start == "noise":
+            return self._noise().sample(n, generator)
+        if start == "buffer":
+            if self.buffer is None:
+                raise InputError(f"{self.folder.path} has no buffer of chains to start from; start from noise or data")
+            rows = torch.randint(len(self.buffer), (n,), generator=generator, device=self.device)
+            return self.buffer.to(self.device)[rows]
+        if start != "data":
+            raise InputError(f"chains start from noise, buffer or data, not from {start!r}")
+        data = self.reload_data()
+        rows = torch.randint(len(data.test), (n,), generator=torch.Generator().manual_seed(generator.initial_seed()))
+        return data.batch(rows, "test").to(self.device)
+
+    def _noise(self) -> Density:
+        if self.data["kind"] == "image":
+            return Uniform(self.event_shape).to(self.device)
+        return Gaussian(torch.tensor(self.data["mean"]), torch.tensor(self.data["std"])).to(self.device)
+
+
+def _fitted(x: Tensor, starts: Tensor, name: str) -> Tensor:
+    try:
+        return x.to(starts.device).expand_as(starts)
+    except RuntimeError:
+        raise InputError(f"{name} has shape {tuple(x.shape)}, which does not fit {tuple(starts.shape)}") from None
+
+
+def load(
+    folder: str | Path,
+    *,
+    weights: Literal["average", "last"] | None = None,
+    step: int | None = None,
+    device: str | torch.device = "cpu",
+    energy: nn.Module | None = None,
+) -> Run:
+    """Open a run folder.
+
+    Args:
+        folder: The run folder.
+        weights: ``average`` for the moving average, ``last`` for the weights themselves; by default the average if
+            there is one.
+        step: The checkpoint of this step; by default the last.
+        device: Where the energy goes.
+        energy: A fresh energy of the right architecture, where the config does not say how to make one.
+
+    Raises:
+        InputError: The folder holds no run, or not what was asked for.
+    """
+    run_folder, placed = RunFolder(folder), find_device(str(device))
+    config, description = run_folder.read_config(), run_folder.read_data_description()
+    steps = run_folder.checkpoint_steps()
+    if not steps or (step is not None and step not in steps):
+        there = ", ".join(map(str, steps)) or "none"
+        raise InputError(f"{run_folder.path} has no checkpoint{'' if step is None else f' {step}'}; there are: {there}")
+    path = run_folder.checkpoint(steps[-1] if step is None else step)
+    average = path / "average.safetensors"
+    if weights == "average" and not average.exists():
+        raise InputError(f"{path} has no averaged weights; the run was trained with ema 0")
+    averaged = average.exists() and weights != "last"
+    energy = energy or energy_of(config, description["event_shape"])
+    if averaged:
+        energy = freeze(energy)
+    ckpt.load_weights(energy, average if averaged else path / "energy.safetensors")
+    tensors = ckpt.load_tensors(path / "objective.safetensors") if ckpt.is_full(path) else {}
+    state = ckpt.read_state(path)
+    return Run(
+        folder=run_folder,
+        energy=freeze(energy).to(placed),
+        kernel=objective_of(config).sampler,
+        data=description,
+        step=state["step"],
+        averaged=averaged,
+        log_normalizer=state["log_normalizer"],
+        buffer=next((value for name, value in tensors.items() if name.endswith(BUFFER)), None),
+    )
+
+
+def has_picture(data: dict[str, Any]) -> bool:
+    """Whether events of these data can be drawn: images, and points of the plane."""
+    return data["kind"] == "image" or list(data["event_shape"]) == [2]
+
+
+def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
+    """Draw samples: a grid of images, or points of the plane beside data and density."""
+    if run.data["kind"] == "image":
+        save_grid(samples, path)
+    else:
+        data = data or run.reload_data()
+        rows = torch.arange(min(len(data.train), 4 * len(samples)))
+        save_plane(run.energy, data.batch(rows), samples, path, run.sampler.temperature)

@@ -1,0 +1,131 @@
+"""The folder of one run, which training writes and every other command reads.
+
+::
+
+    config.yaml      what is needed to run again, as ``adance train --config`` reads it
+    data.json        the data's shape and units, applied again when scoring
+    metrics.jsonl    one line every few steps
+    checkpoints/     one folder a checkpoint, named by its step
+    samples/         pictures along training
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from adance.errors import InputError
+from adance.training.files import whole_file
+
+
+class RunFolder:
+    """Paths and small files of a run at ``path``."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.checkpoints = self.path / "checkpoints"
+        self.samples = self.path / "samples"
+        self.metrics = self.path / "metrics.jsonl"
+
+    @classmethod
+    def free(cls, parent: Path, name: str) -> "RunFolder":
+        """The first of ``name-1``, ``name-2``, … in ``parent`` that is not there yet."""
+        number = 1
+        while (parent / f"{name}-{number}").exists():
+            number += 1
+        return cls(parent / f"{name}-{number}")
+
+    def refuse_taken(self) -> None:
+        """Check that a new run can be written here.
+
+        Raises:
+            InputError: There is a run in the folder already, or it is no folder.
+        """
+        if (self.path / "config.yaml").exists():
+            raise InputError(f"{self.path} already holds a run; resume it, or give another folder")
+        if self.path.exists() and not self.path.is_dir():
+            raise InputError(f"{self.path} is a file; give a folder for the run")
+
+    def create(self, config: dict[str, Any], data: dict[str, Any]) -> None:
+        """Write the config and the data's description.
+
+        Raises:
+            InputError: There is a run in the folder already, or it cannot be written.
+        """
+        self.refuse_taken()
+        try:
+            with whole_file(self.path / "data.json") as aside:
+                aside.write_text(json.dumps(data) + "\n")
+            self.write_config(config)
+        except OSError as error:
+            raise InputError(f"cannot write the run folder {self.path}: {error.strerror}") from None
+
+    def write_config(self, config: dict[str, Any]) -> None:
+        """Write ``config.yaml`` anew."""
+        with whole_file(self.path / "config.yaml") as aside:
+            aside.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+
+    def read_config(self) -> dict[str, Any]:
+        """The config.
+
+        Raises:
+            InputError: The folder holds no run, or its config cannot be read.
+        """
+        try:
+            config = yaml.safe_load((self.path / "config.yaml").read_text())
+        except FileNotFoundError:
+            raise InputError(f"{self.path} is not a run folder: it has no config.yaml") from None
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise InputError(f"cannot read {self.path / 'config.yaml'}: {' '.join(str(error).split())}") from None
+        if not isinstance(config, dict) or not {"energy", "objective", "steps"} <= config.keys():
+            raise InputError(f"{self.path / 'config.yaml'} is not a run's config: it needs energy, objective and steps")
+        for part in ("energy", "objective"):
+            if not (isinstance(config[part], dict) and isinstance(config[part].get("init_args") or {}, dict)):
+                raise InputError(f"{self.path / 'config.yaml'}: {part} must have a class_path and init_args")
+        return config
+
+    def read_data_description(self) -> dict[str, Any]:
+        """The data's shape and units.
+
+        Raises:
+            InputError: The file is missing or broken.
+        """
+        try:
+            description: dict[str, Any] = json.loads((self.path / "data.json").read_text())
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot read {self.path / 'data.json'}: {error}") from None
+        if not isinstance(description, dict) or not {"kind", "event_shape", "transform"} <= description.keys():
+            raise InputError(f"{self.path / 'data.json'} does not describe data: it needs kind, event_shape, transform")
+        return description
+
+    def checkpoint(self, step: int) -> Path:
+        """The folder of the checkpoint of ``step``."""
+        return self.checkpoints / f"{step:08d}"
+
+    def checkpoint_steps(self) -> list[int]:
+        """Steps of the checkpoints that there are, in order."""
+        return sorted(int(path.name) for path in self.checkpoints.glob("[0-9]*") if path.name.isdigit())
+
+    def append_metrics(self, row: dict[str, float]) -> None:
+        """Add a line to ``metrics.jsonl``."""
+        with self.metrics.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def read_metrics(self) -> list[dict[str, float]]:
+        """The lines of ``metrics.jsonl``, without a last one that was cut short."""
+        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+    def remove_parts(self) -> None:
+        """Remove what a killed run left half written."""
+        for folder in (self.path, self.checkpoints, self.samples):
+            for part in folder.glob(".*.part"):
+                shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+    def trim_metrics(self, step: int) -> None:
+        """Drop the lines after ``step``."""
+        kept = [row for row in self.read_metrics() if row["step"] <= step]
+        with whole_file(self.metrics) as aside:
+            aside.write_text("".join(json.dumps(row) + "\n" for row in kept))

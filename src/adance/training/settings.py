@@ -1,0 +1,69 @@
+"""The numbers of a training run."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from adance.errors import InputError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the training loop.
+
+    Attributes:
+        steps: Optimiser steps in all.
+        batch_size: Rows of a batch, in each process.
+        lr: Learning rate of Adam.
+        betas: Decay rates of Adam's two moments.
+        schedule: ``constant``; ``linear`` or ``cosine``: constant for the first half, then falling to 2 % of ``lr``.
+        warmup: Steps over which the learning rate rises from 0.
+        grad_clip: Bound on the norm of the gradient of all weights; none by default.
+        ema: Decay of the moving average of the weights, which is used for samples; 0 for none.
+        data_noise: Standard deviation of Gaussian noise added to data, in model units.
+        dequantize: Add uniform noise of one quantisation level to images.
+        flip: Mirror each image left to right with probability ½.
+        energy_limit: Training counts as diverged when the mean energies of data and noise differ by more.
+        seed: Seed of everything random.
+        log_every: Steps between lines of metrics.jsonl.
+        sample_every: Steps between pictures of samples; 0 for none but the last.
+        checkpoint_every: Steps between checkpoints.
+    """
+
+    steps: int = 8000
+    batch_size: int = 128
+    lr: float = 1e-4
+    betas: tuple[float, float] = (0.0, 0.999)
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    warmup: int = 0
+    grad_clip: float | None = None
+    ema: float = 0.999
+    data_noise: float = 0.0
+    dequantize: bool = False
+    flip: bool = False
+    energy_limit: float = 1e4
+    seed: int = 0
+    log_every: int = 100
+    sample_every: int = 1000
+    checkpoint_every: int = 1000
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            InputError: A number is out of its range.
+        """
+        whole = ("steps", "warmup", "sample_every", "seed")
+        positive = ("batch_size", "lr", "energy_limit", "log_every", "checkpoint_every")
+        for name in (*whole, "data_noise"):
+            self._require(name, getattr(self, name) >= 0, "0 or more")
+        for name in positive:
+            self._require(name, getattr(self, name) > 0, "more than 0")
+        self._require("seed", self.seed < 2**32, "less than 2**32")
+        self._require("ema", 0 <= self.ema < 1, "in [0, 1)")
+        self._require("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers in [0, 1)")
+        self._require("grad_clip", self.grad_clip is None or self.grad_clip > 0, "more than 0, or none")
+        self._require("schedule", self.schedule in ("constant", "linear", "cosine"), "constant, linear or cosine")
+
+    def _require(self, name: str, holds: bool, wanted: str) -> None:
+        if not holds:
+            raise InputError(f"{name} must be {wanted}, got {getattr(self, name)}")

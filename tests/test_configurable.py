@@ -1,0 +1,139 @@
+import copy
+import subprocess
+
+import pytest
+import torch
+import yaml
+from torch import nn
+
+from adance.configurable import Configurable, build, describe, remember
+from adance.energies import MLP, ConvNet, Gaussian, freeze
+from adance.errors import InputError
+from adance.noises import FixedNoise
+from adance.objectives import NCE, AdaNCE, Contrastive, Objective
+from adance.samplers import MALA, Kernel, Langevin
+
+
+def again(made, kind):
+    config = yaml.safe_load(yaml.safe_dump(describe(made)))
+    other = build(config, kind)
+    assert type(other) is type(made)
+    assert describe(other) == describe(made)
+    return other
+
+
+@pytest.mark.parametrize("net", [MLP((3,), [4, 5], base=False), ConvNet((1, 8, 8), width=0.25, slope=0.1)])
+def test_energies_round_trip(net):
+    other = again(net, nn.Module)
+    other.load_state_dict(net.state_dict())
+    x = torch.randn(2, *net.init_args.get("event_shape", ()))
+    assert torch.equal(other.eval()(x), net.eval()(x))
+
+
+def test_adance_round_trips_with_its_sampler():
+    objective = AdaNCE(MALA(steps=7, temperature=0.5), interval=20, pool=100, start="persistent", noises=2)
+    other = again(objective, Objective)
+    assert isinstance(other.sampler, MALA)
+    assert (other.sampler.steps, other.temperature, other.noise.interval, other.noise.pool_size) == (7, 0.5, 20, 100)
+    assert (other.noise.starts.kind, other.contrast.noises) == ("persistent", 2)
+
+
+def test_the_settled_sampler_is_described():
+    objective = AdaNCE()
+    objective.prepare(MLP((2,)), torch.randn(8, 2))
+    assert isinstance(again(objective, Objective).sampler, MALA)
+
+
+def test_nce_round_trips():
+    other = again(NCE("uniform", noises=3, learn_log_z=False), Objective)
+    assert (other.noise.kind, other.contrast.noises, other.log_z) == ("uniform", 3, None)
+
+
+def test_bounds_round_trip():
+    assert tuple(again(Langevin(step_size=0.5, noise_std=0.1, bounds=(-1.0, 1.0)), Kernel).bounds) == (-1.0, 1.0)
+
+
+def test_positional_arguments_are_remembered_by_name():
+    config = describe(Langevin(3, 0.5))
+    assert config["class_path"] == "adance.samplers.langevin.Langevin"
+    assert config["init_args"] == {"steps": 3, "step_size": 0.5, "noise_std": None, "temperature": None, "bounds": None}
+
+
+def test_classes_of_another_kind_are_refused_before_they_are_called(monkeypatch):
+    calls = []
+    monkeypatch.setattr(subprocess.Popen, "__init__", lambda self, *args, **kwargs: calls.append(args))
+    for kind in (nn.Module, Kernel, Objective, Configurable):
+        with pytest.raises(InputError, match=f"subprocess.Popen is not a {kind.__name__}"):
+            build({"class_path": "subprocess.Popen", "init_args": {"args": "true"}}, kind)
+    nested = {"class_path": "adance.objectives.AdaNCE", "init_args": {"sampler": {"class_path": "subprocess.Popen"}}}
+    with pytest.raises(InputError, match=r"subprocess\.Popen"):
+        build(nested, Objective)
+    assert calls == []
+
+
+@pytest.mark.parametrize("path", ["os.system", "builtins.eval", "adance.samplers.default_sampler"])
+def test_functions_are_refused(path):
+    with pytest.raises(InputError, match="is not a"):
+        build({"class_path": path}, Kernel)
+
+
+def test_an_energy_is_not_a_kernel():
+    with pytest.raises(InputError, match="MLP is not a Kernel"):
+        build(describe(MLP((2,))), Kernel)
+
+
+@pytest.mark.parametrize("path", ["nowhere.Net", "adance.energies.Nothing", "MLP", "", ".relative.Net", "a..b", None])
+def test_classes_that_cannot_be_found_are_refused(path):
+    with pytest.raises(InputError, match="cannot find"):
+        build({"class_path": path}, nn.Module)
+
+
+def test_missing_class_path_is_refused():
+    with pytest.raises(InputError):
+        build({}, nn.Module)
+
+
+@pytest.mark.parametrize("args", [{"stepz": 3}, {"steps": "many"}])
+def test_wrong_arguments_are_refused(args):
+    with pytest.raises(InputError, match="cannot make"):
+        build({"class_path": "adance.samplers.Langevin", "init_args": args}, Kernel)
+
+
+def test_a_constructor_s_own_complaint_is_kept():
+    with pytest.raises(InputError, match="step_size > 0"):
+        build({"class_path": "adance.samplers.Langevin", "init_args": {"step_size": -1}}, Kernel)
+
+
+def test_copies_keep_their_arguments():
+    net = MLP((1, 2, 2), (4,))
+    for other in (copy.deepcopy(net), freeze(net), copy.copy(net)):
+        assert describe(other) == describe(net)
+    deep = copy.deepcopy(net)
+    deep.init_args["hidden"] = (9,)
+    assert net.init_args["hidden"] == (4,)
+
+
+class Deep(MLP):
+    def __init__(self, event_shape, depth=2, **settings):
+        super().__init__(event_shape, [8] * depth, **settings)
+
+
+def test_keyword_arguments_that_are_passed_on_round_trip():
+    other = again(Deep((2,), depth=3, activation="relu"), nn.Module)
+    assert [type(layer).__name__ for layer in other.net].count("ReLU") == 3
+
+
+def test_other_objects_can_be_given_arguments():
+    layer = nn.Linear(2, 1)
+    with pytest.raises(InputError, match="remember"):
+        describe(layer)
+    remember(layer, {"in_features": 2, "out_features": 1})
+    other = build(describe(layer), nn.Module)
+    assert (other.in_features, other.out_features) == (2, 1)
+    assert describe(other) == describe(layer)
+
+
+def test_arguments_that_are_not_plain_are_refused():
+    noise = FixedNoise(Gaussian(torch.zeros(2), torch.ones(2)))
+    with pytest.raises(InputError, match="FixedNoise"):
+        describe(Contrastive(AdaNCE().contrast, noise))
