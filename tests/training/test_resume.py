@@ -11,6 +11,7 @@ from adance.training import Settings, Trainer, load
 
 FILES = {f"{name}.safetensors" for name in ("energy", "average", "objective", "optimizer", "random")}
 FULL = {
+    "schedule": "constant",
     "grad_clip": 0.5,
     "data_noise": 0.03,
     "ema": 0.99,
@@ -45,6 +46,14 @@ def test_a_run_that_stopped_and_went_on_equals_one_that_did_not(kind, train, poi
         assert load(tmp_path / "whole").log_normalizer not in (None, 0.0)
 
 
+def test_a_run_whose_rate_falls_with_the_step_alone_can_be_made_longer(train, tmp_path, tensor_bytes):
+    falling = {"schedule": "inverse", "decay_after": 10}
+    train("image", "whole", steps=40, **falling)
+    train("image", "parts", steps=25, **falling)
+    Trainer.resume(tmp_path / "parts", steps=40, show_progress=False).fit()
+    assert tensor_bytes(tmp_path / "whole") == tensor_bytes(tmp_path / "parts")
+
+
 def test_the_adapted_step_size_of_chains_goes_on(train, points, tmp_path):
     trainer = train("vector", steps=60)
     adapted = trainer.objective.noise._step_size
@@ -75,6 +84,17 @@ def test_lines_after_the_checkpoint_and_a_last_line_that_was_cut_are_dropped(tra
         file.write(json.dumps({"step": 25, "loss": 0.5}) + '\n{"step": 30, "lo')
     Trainer.resume(tmp_path / "run", steps=30, show_progress=False)
     assert path.read_text() == whole
+
+
+def test_what_a_killed_run_left_half_written_is_removed(train, tmp_path):
+    train("image")
+    run = tmp_path / "run"
+    before = sorted(run.rglob("*"))
+    (run / "checkpoints" / ".00000030.part").mkdir()
+    for name in ("checkpoints/.00000030.part/energy.safetensors", ".metrics.jsonl.7.part", "samples/.x.png.7.part"):
+        (run / name).write_text("half")
+    Trainer.resume(run, show_progress=False)
+    assert sorted(run.rglob("*")) == before
 
 
 def test_only_the_last_two_checkpoints_are_kept_in_full(train, tmp_path):

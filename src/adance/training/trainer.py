@@ -174,7 +174,7 @@ class Trainer:
         with torch.no_grad():
             try:
                 shape = energy(sample[:2]).shape
-            except (RuntimeError, ValueError) as error:
+            except (RuntimeError, TypeError, ValueError) as error:
                 raise InputError(
                     f"the energy cannot take events of shape {self.data.event_shape} of {self.data.name}: "
                     f"{' '.join(str(error).split())}"
@@ -312,7 +312,7 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
         ckpt.load_weights(unwrap(self.energy), path / "energy.safetensors")
         ckpt.load_weights(self.objective, path / "objective.safetensors")
-        ckpt.load_optimizer_tensors(self.optimizer.optimizer, ckpt.load_tensors(path / "optimizer.safetensors"))
+        ckpt.load_optimizer(self.optimizer.optimizer, path / "optimizer.safetensors")
         self._restore_generator(path / "random.safetensors")
         if self.average is not None:
             ckpt.load_weights(self.average.energy, path / "average.safetensors")
