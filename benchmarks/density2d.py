@@ -119,7 +119,10 @@ def table() -> str:
             continue
         off = [abs(row["learned_log_z"] - row["log_z"]) for row in done if row["learned_log_z"] is not None]
         columns = [cell(results(objective, name)) for name in SETS]
-        columns += [f"{statistics.mean(r['seconds'] for r in done):.0f}", f"{statistics.mean(r['rows'] for r in done):.2e}"]
+        columns += [
+            f"{statistics.mean(r['seconds'] for r in done):.0f}",
+            f"{statistics.mean(r['rows'] for r in done):.2e}",
+        ]
         columns.append(f"{statistics.mean(off):.3f}" if off else "not claimed")
         lines.append(f"| {objective} | {' | '.join(columns)} |")
     return "\n".join(lines)
