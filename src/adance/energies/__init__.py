@@ -1,6 +1,7 @@
 """Energies: what they are, networks, densities in closed form, the Boltzmann family, and the frozen copy."""
 
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
+from adance.energies.conditional import Completion, Given
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, evaluate, reading
 from adance.energies.frozen import freeze, refresh
@@ -13,6 +14,7 @@ from adance.energies.targets import Banana, DoubleWell, Funnel
 __all__ = [
     "MLP",
     "Banana",
+    "Completion",
     "ConvNet",
     "Density",
     "DoubleWell",
@@ -22,6 +24,7 @@ __all__ = [
     "Gaussian",
     "GaussianBase",
     "GaussianMixture",
+    "Given",
     "Rings",
     "Uniform",
     "advance_power_iteration",
