@@ -2,6 +2,7 @@
 
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import Blocks, Conditionals, block_gibbs, flip_logits
+from adance.energies.boltzmann import Boltzmann
 from adance.energies.conditional import Completion, Given
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, evaluate, reading
@@ -12,14 +13,18 @@ from adance.energies.ising import Ising, lattice
 from adance.energies.mixtures import FullGaussian, GaussianMixture
 from adance.energies.mlp import MLP
 from adance.energies.pairwise import Pairwise
+from adance.energies.rbm import RBM
+from adance.energies.rbm_learning import fit_visible_bias, train_rbm
 from adance.energies.rings import Rings
 from adance.energies.spectral import advance_power_iteration, power_iteration_held
 from adance.energies.targets import Banana, DoubleWell, Funnel
 
 __all__ = [
     "MLP",
+    "RBM",
     "Banana",
     "Blocks",
+    "Boltzmann",
     "Completion",
     "Conditionals",
     "ConvNet",
@@ -43,6 +48,7 @@ __all__ = [
     "energy_and_gradient",
     "enumerate_law",
     "evaluate",
+    "fit_visible_bias",
     "flip_logits",
     "freeze",
     "lattice",
@@ -50,4 +56,5 @@ __all__ = [
     "power_iteration_held",
     "reading",
     "refresh",
+    "train_rbm",
 ]
