@@ -6,10 +6,9 @@ import torch
 from adance import InputError
 from adance.configurable import build, describe
 from adance.energies import (
-    Blocks,
+    BlockSampled,
     Boltzmann,
     Conditionals,
-    block_gibbs,
     enumerate_law,
     flip_logits,
     freeze,
@@ -19,6 +18,12 @@ from adance.energies.binary import all_states
 
 UNITS = pytest.mark.parametrize("units", ["bit", "spin"])
 HIDDEN = pytest.mark.parametrize("hidden", [0, 1, 3])
+
+
+def sweeps(model, x, n, generator):
+    for _ in range(n):
+        x = model.block_gibbs(x, generator)
+    return x
 
 
 def machine(units, hidden, generator):
@@ -48,8 +53,10 @@ def test_free_energy_and_conditionals_are_the_enumerated_ones(units, hidden, gen
     torch.testing.assert_close(model.hidden_means(vs), (-table).softmax(1) @ hs, atol=1e-12, rtol=0)
     law = enumerate_law(model, (2, 2), units)
     torch.testing.assert_close(law.log_z, (-energy).logsumexp(0), atol=1e-12, rtol=0)
-    for i in range(4):
-        torch.testing.assert_close(model.conditional_logits(i, vs), flip_logits(model, i, vs, model.low))
+    right = flip_logits(model, vs, low=model.low)
+    torch.testing.assert_close(model.conditional_logits(vs), right)
+    some = torch.tensor([2, 0])
+    torch.testing.assert_close(model.conditional_logits(vs, some), right.flatten(1)[:, some])
 
 
 @UNITS
@@ -78,11 +85,11 @@ def test_block_gibbs_keeps_the_enumerated_law_and_finds_its_marginals(units, hid
     model = machine(units, hidden, generator)
     law = enumerate_law(model, (2, 2), units)
     n = 10_000
-    kept = block_gibbs(model, law.sample(n, generator), 2, generator)
+    kept = sweeps(model, law.sample(n, generator), 2, generator)
     assert kept.shape == (n, 2, 2)
     seen = torch.bincount(law.index(kept), minlength=16)
     assert ((seen - n * law.probs).square() / (n * law.probs)).sum() < 15 + 5 * math.sqrt(30)
-    found = block_gibbs(model, torch.ones(n, 2, 2, dtype=torch.float64), 40, generator)
+    found = sweeps(model, torch.ones(n, 2, 2, dtype=torch.float64), 40, generator)
     variance = law.second_moments().diag().view(2, 2) - law.mean().square()
     assert ((found.mean(0) - law.mean()).abs() < 5 * (variance / n).sqrt()).all()
 
@@ -90,7 +97,7 @@ def test_block_gibbs_keeps_the_enumerated_law_and_finds_its_marginals(units, hid
 def test_joint_chains_have_the_joint_marginals(generator):
     model = machine("bit", 3, generator)
     law = enumerate_law(model.joint, (7,))
-    x = block_gibbs(model.joint, torch.zeros(30_000, 7, dtype=torch.float64), 40, generator)
+    x = sweeps(model.joint, torch.zeros(30_000, 7, dtype=torch.float64), 40, generator)
     error = 5 * (law.mean() * (1 - law.mean()) / 30_000).sqrt()
     assert ((x.mean(0) - law.mean()).abs() < error).all()
 
@@ -134,7 +141,7 @@ def test_hidden_units_fit_what_pairs_cannot():
 def test_protocols_copies_and_descriptions(hidden, generator):
     model = machine("spin", hidden, generator)
     assert isinstance(model, Conditionals)
-    assert isinstance(model, Blocks)
+    assert isinstance(model, BlockSampled)
     x = torch.ones(2, 2, 2, dtype=torch.float64)
     assert torch.equal(freeze(model)(x), model(x))
     again = build(describe(model), Boltzmann).double()
@@ -146,7 +153,7 @@ def test_too_many_hidden_units_are_sampled_through_the_joint(generator):
     model = Boltzmann((3,), 21, generator=generator)
     with pytest.raises(InputError, match=r"21 hidden units are too many to enumerate .* \.joint"):
         model(torch.ones(2, 3))
-    assert block_gibbs(model.joint, torch.zeros(2, 24), 1, generator).shape == (2, 24)
+    assert sweeps(model.joint, torch.zeros(2, 24), 1, generator).shape == (2, 24)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +162,7 @@ def test_too_many_hidden_units_are_sampled_through_the_joint(generator):
         (lambda: Boltzmann((2,), -1), "hidden ≥ 0"),
         (lambda: Boltzmann((2,), std=-1), "std"),
         (lambda: Boltzmann((2,), units="pm1"), "'spin'"),
+        (lambda: Boltzmann((2,), 1).block_gibbs(torch.ones(3, 2), None, 2.0), "temperature 1, not 2.0"),
         (lambda: Boltzmann((2,), 1)(torch.ones(2, 4)), "visible layer has 2 units"),
     ],
 )

@@ -5,8 +5,14 @@ import torch
 
 from adance import InputError
 from adance.configurable import build, describe
-from adance.energies import Blocks, Conditionals, Ising, block_gibbs, enumerate_law, flip_logits, freeze, lattice
+from adance.energies import BlockSampled, Conditionals, Ising, enumerate_law, flip_logits, freeze, lattice
 from adance.energies.pairwise import Pairwise, colour
+
+
+def sweeps(model, x, n, generator, temperature=1.0):
+    for _ in range(n):
+        x = model.block_gibbs(x, generator, temperature)
+    return x
 
 
 def random_ising(units, generator, n=5):
@@ -20,25 +26,26 @@ def test_conditional_of_asymmetric_couplings(units, generator):
     law = enumerate_law(model, (5,), units)
     x, W, b = law.states, model.weight, model.bias
     assert not torch.equal(W, W.T)
+    # p(xᵢ = 1 | rest) by enumeration: the state with xᵢ = 1 against that with the lower value
+    right = torch.zeros_like(x)
     for i in range(5):
-        # p(xᵢ = 1 | rest) by enumeration: the state with xᵢ = 1 against both
         up, down = x.clone(), x.clone()
         up[:, i], down[:, i] = 1, model.low
-        right = law.log_prob(up) - law.log_prob(down)
-        torch.testing.assert_close(model.conditional_logits(i, x), right)
-        torch.testing.assert_close(flip_logits(model, i, x, model.low), right)
-        formula = (W[i] + W[:, i]) * x
-        textbook = formula.sum(1) + 2 * b[i] if units == "spin" else 0.5 * formula.sum(1) + b[i]
-        torch.testing.assert_close(textbook, right)
+        right[:, i] = law.log_prob(up) - law.log_prob(down)
+    torch.testing.assert_close(model.conditional_logits(x), right)
+    textbook = x @ (W + W.T) + 2 * b if units == "spin" else 0.5 * x @ (W + W.T) + b
+    torch.testing.assert_close(textbook, right)
+    some = torch.tensor([3, 0, 3])
+    for logits in (model.conditional_logits(x, some), flip_logits(model, x, some, model.low)):
+        torch.testing.assert_close(logits, right[:, some])
+    torch.testing.assert_close(flip_logits(model, x, low=model.low), right)
 
 
-def test_conditionals_of_another_unit_in_every_row(generator):
-    model = random_ising("spin", generator)
-    x = enumerate_law(model, (5,), "spin").states
-    units = torch.randint(5, (len(x),), generator=generator)
-    expected = torch.stack([model.conditional_logits(i, x) for i in range(5)], 1).gather(1, units[:, None])[:, 0]
-    torch.testing.assert_close(model.conditional_logits(units, x), expected)
-    torch.testing.assert_close(flip_logits(model, units, x, -1.0), expected)
+def test_conditionals_keep_the_event_s_shape(generator):
+    model = Ising((2, 3), "grid", 0.3, 0.1)
+    x = enumerate_law(model, (2, 3), "spin").states
+    assert model.conditional_logits(x).shape == flip_logits(model, x, low=-1.0).shape == (64, 2, 3)
+    torch.testing.assert_close(model.conditional_logits(x), flip_logits(model, x, low=-1.0))
 
 
 def test_energy_is_the_double_sum(generator):
@@ -49,15 +56,15 @@ def test_energy_is_the_double_sum(generator):
 
 
 @pytest.mark.parametrize("units", ["spin", "bit"])
-@pytest.mark.parametrize("graph", ["full", "grid"])
-def test_block_gibbs_keeps_the_enumerated_law(units, graph, generator):
+@pytest.mark.parametrize(("graph", "temperature"), [("full", 1.0), ("grid", 1.0), ("grid", 2.5)])
+def test_block_gibbs_keeps_the_enumerated_law(units, graph, temperature, generator):
     model = Ising((2, 3), graph, 0.7, 0.1, units).double()
     with torch.no_grad():
         model.weight.mul_(torch.randn(6, 6, generator=generator, dtype=torch.float64))
-    law = enumerate_law(model, (2, 3), units)
+    law = enumerate_law(model, (2, 3), units, temperature)
     n = 40_000
     starts = law.sample(n, generator)
-    ends = block_gibbs(model, starts, 3, generator)
+    ends = sweeps(model, starts, 3, generator, temperature)
     assert ends.shape == (n, 2, 3)
     assert not torch.equal(starts, ends)
     # Pearson's χ² of 64 states has mean 63 and standard deviation √126.
@@ -70,7 +77,7 @@ def test_block_updates_reach_the_law_from_anywhere(generator):
     with torch.no_grad():
         model.weight.mul_(0.3)
     law = enumerate_law(model, (4,), "spin")
-    x = block_gibbs(model, torch.full((20_000, 4), 0.37, dtype=torch.float64), 50, generator)
+    x = sweeps(model, torch.full((20_000, 4), 0.37, dtype=torch.float64), 50, generator)
     error = 5 * ((1 - law.mean().square()) / 20_000).sqrt()
     assert ((x.mean(0) - law.mean()).abs() < error).all()
 
@@ -80,7 +87,7 @@ def test_updates_alter_neither_the_start_nor_the_model(generator):
     before = {name: value.clone() for name, value in model.state_dict().items()}
     start = torch.ones(4, 3, 3)
     rng = torch.get_rng_state()
-    ends = block_gibbs(model, start, 2, generator)
+    ends = sweeps(model, start, 2, generator)
     assert (start == 1).all()
     assert not ends.requires_grad
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
@@ -109,10 +116,10 @@ def test_ising_chain_has_its_closed_form():
 
 
 def test_boards_have_two_colours_and_odd_rings_three():
-    assert len(Ising((4, 6), "torus").block_updates()) == 2
-    assert len(Ising((5, 3), "grid").block_updates()) == 2
-    assert len(Ising((5,), "torus").block_updates()) == 3
-    assert len(Ising((5,)).block_updates()) == 5
+    assert len(Ising((4, 6), "torus").blocks()) == 2
+    assert len(Ising((5, 3), "grid").blocks()) == 2
+    assert len(Ising((5,), "torus").blocks()) == 3
+    assert len(Ising((5,)).blocks()) == 5
     for graph in (lattice((3, 5)), torch.tensor([[0.0, 1, 0], [0, 0, 0], [0, 0, 0]])):
         sets = colour(graph)
         assert sorted(torch.cat(sets).tolist()) == list(range(len(graph)))
@@ -129,7 +136,7 @@ def test_training_keeps_couplings_on_the_graph():
 def test_protocols_copies_and_descriptions():
     model = Ising((2, 3), "torus", 0.4, 0.1, "bit")
     assert isinstance(model, Conditionals)
-    assert isinstance(model, Blocks)
+    assert isinstance(model, BlockSampled)
     x = torch.ones(2, 2, 3)
     assert torch.equal(freeze(model)(x), model(x))
     assert torch.equal(build(describe(model), Ising)(x), model(x))

@@ -1,7 +1,7 @@
 """Energies: what they are, networks, densities in closed form, the Boltzmann family, and the frozen copy."""
 
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
-from adance.energies.binary import Blocks, Conditionals, block_gibbs, flip_logits
+from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
 from adance.energies.conditional import Completion, Given
 from adance.energies.convnet import ConvNet
@@ -23,7 +23,7 @@ __all__ = [
     "MLP",
     "RBM",
     "Banana",
-    "Blocks",
+    "BlockSampled",
     "Boltzmann",
     "Completion",
     "Conditionals",
@@ -44,7 +44,6 @@ __all__ = [
     "Rings",
     "Uniform",
     "advance_power_iteration",
-    "block_gibbs",
     "energy_and_gradient",
     "enumerate_law",
     "evaluate",

@@ -2,13 +2,14 @@
 
 Two protocols, either of which an energy may have:
 
-- :class:`Conditionals`: it knows the law of each unit given all others.
-- :class:`Blocks`: it knows how to draw many units at once. A restricted Boltzmann machine goes to its hidden units and
-  back; a model on a chess board draws all black squares, then all white ones.
+- :class:`Conditionals`: it knows the law of each unit given all others, and which units may be drawn together. Any
+  sampler by full conditionals can drive it.
+- :class:`BlockSampled`: it has its own sweep that leaves ``exp(−E/T)`` as it is; a restricted Boltzmann machine goes
+  to its hidden units and back.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
@@ -20,9 +21,6 @@ from adance.errors import InputError
 UnitKind = Literal["spin", "bit"]
 """``spin``: values −1 and 1; ``bit``: values 0 and 1."""
 
-BlockUpdate = Callable[[Tensor, torch.Generator | None], Tensor]
-"""``(x, generator) -> x'`` that leaves the law ``exp(−E)`` as it is; ``x`` itself is not altered."""
-
 
 @runtime_checkable
 class Conditionals(Protocol):
@@ -31,33 +29,30 @@ class Conditionals(Protocol):
     low: float
     """The lower value of a unit, −1 or 0; the upper is 1."""
 
-    def conditional_logits(self, i: int | Tensor, x: Tensor) -> Tensor:
-        """``log p(xᵢ = 1 | rest) − log p(xᵢ = low | rest)`` ``(B,)`` at T = 1; divide it by another T.
+    def conditional_logits(self, x: Tensor, units: Tensor | None = None) -> Tensor:
+        """``log p(xᵢ = 1 | rest) − log p(xᵢ = low | rest)`` at T = 1; divide it by another T.
 
         Args:
-            i: Index into the flattened event, or one for each row ``(B,)``.
-            x: Units ``(B, *event)``; unit i itself has no effect.
+            x: Units ``(B, *event)``; unit i itself has no effect on its own log-odds.
+            units: Indices ``(m,)`` into the flattened event.
+
+        Returns:
+            ``(B, m)``; without ``units`` those of all, in the shape of ``x``.
         """
+        ...
+
+    def blocks(self) -> Sequence[Tensor]:
+        """Index sets that together hold every unit once; those in one set are independent given the others."""
         ...
 
 
 @runtime_checkable
-class Blocks(Protocol):
-    """An energy that draws many units at once."""
+class BlockSampled(Protocol):
+    """An energy that has a sweep of its own."""
 
-    def block_updates(self) -> Sequence[BlockUpdate]:
-        """Updates that together draw every unit once, for the weights as they are now."""
+    def block_gibbs(self, x: Tensor, generator: torch.Generator | None = None, temperature: float = 1.0) -> Tensor:
+        """``x`` ``(B, *event)`` after one sweep that leaves ``exp(−E/T)`` as it is; ``x`` itself is not altered."""
         ...
-
-
-@torch.no_grad()
-def block_gibbs(energy: Blocks, x: Tensor, steps: int = 1, generator: torch.Generator | None = None) -> Tensor:
-    """``x`` ``(B, *event)`` after ``steps`` sweeps of the energy's own block updates; ``x`` itself is not altered."""
-    updates = energy.block_updates()
-    for _ in range(steps):
-        for update in updates:
-            x = update(x, generator)
-    return x
 
 
 def low_value(units: str) -> float:
@@ -125,26 +120,23 @@ def all_states(n: int, low: float, like: Tensor | None = None) -> Tensor:
     return low + (1 - low) * bits.to(like.dtype)
 
 
-def take_unit(flat: Tensor, i: int | Tensor) -> Tensor:
-    """Unit i of every row ``(B,)``, or unit ``i[b]`` of row b; ``flat`` is ``(B, D)``."""
-    return flat[:, i] if isinstance(i, int) else flat.gather(1, i[:, None]).squeeze(1)
-
-
-def put_unit(flat: Tensor, i: int | Tensor, value: float) -> Tensor:
-    """A copy of ``flat`` ``(B, D)`` with unit i of every row, or unit ``i[b]`` of row b, set."""
-    at = torch.arange(flat.shape[1], device=flat.device) == (i if isinstance(i, int) else i[:, None])
-    return torch.where(at, value, flat)
-
-
-def flip_logits(energy: Energy, i: int | Tensor, x: Tensor, low: float = 0.0) -> Tensor:
-    """Conditional logits ``(B,)`` of any energy of binary units: ``E(xᵢ = low) − E(xᵢ = 1)``, at two energies.
+def flip_logits(energy: Energy, x: Tensor, units: Tensor | None = None, low: float = 0.0) -> Tensor:
+    """Conditional logits of any energy of binary units, ``E(xᵢ = low) − E(xᵢ = 1)``, at two energies a unit.
 
     Args:
         energy: Any callable ``(B, *event) -> (B,)``.
-        i: Index into the flattened event, or one for each row ``(B,)``.
         x: Units ``(B, *event)``.
+        units: Indices ``(m,)`` into the flattened event.
         low: The lower value of a unit.
+
+    Returns:
+        ``(B, m)``; without ``units`` those of all, in the shape of ``x``.
     """
     flat = x.flatten(1)
-    at_low, at_high = (evaluate(energy, put_unit(flat, i, value).view(x.shape)) for value in (low, 1.0))
-    return at_low - at_high
+    every = torch.arange(flat.shape[1], device=x.device)
+    at = (every if units is None else units)[:, None] == every
+    at_low, at_high = (
+        evaluate(energy, torch.where(at, value, flat[:, None]).view(-1, *x.shape[1:])).view(len(x), -1)
+        for value in (low, 1.0)
+    )
+    return (at_low - at_high).view(x.shape) if units is None else at_low - at_high

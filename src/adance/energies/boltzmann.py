@@ -6,14 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.configurable import Configurable
-from adance.energies.binary import (
-    BlockUpdate,
-    UnitKind,
-    all_states,
-    count_units,
-    flatten_units,
-    flip_logits,
-)
+from adance.energies.binary import UnitKind, all_states, count_units, flatten_units, flip_logits
 from adance.energies.pairwise import Pairwise
 from adance.errors import InputError
 
@@ -72,29 +65,37 @@ class Boltzmann(Configurable, nn.Module):
         """``E(v, h)`` ``(B,)`` of ``v`` ``(B, *event)`` and ``h`` ``(B, hidden)``."""
         return self.joint(torch.cat([self._flatten(v), h], 1))  # type: ignore[no-any-return]
 
-    def conditional_logits(self, i: int | Tensor, x: Tensor) -> Tensor:
-        """Log-odds ``(B,)`` that visible unit i, or ``i[b]`` of row b, is 1 given the other visible ones.
+    def conditional_logits(self, x: Tensor, units: Tensor | None = None) -> Tensor:
+        """Log-odds that a visible unit is 1 given the other visible ones, the hidden ones summed out.
 
-        The hidden ones are summed out. Given them too, it is ``joint.conditional_logits``.
+        ``(B, m)`` for ``units`` ``(m,)``, else in the shape of ``x`` ``(B, *event)``. Given the hidden units too, they
+        are ``joint.conditional_logits``.
         """
-        if self.hidden == 0:
-            return self.joint.conditional_logits(i, self._flatten(x))
-        return flip_logits(self, i, x, self.low)
+        if self.hidden:
+            return flip_logits(self, x, units, self.low)
+        logits = self.joint.conditional_logits(self._flatten(x), units)
+        return logits.view(x.shape) if units is None else logits
+
+    def blocks(self) -> list[Tensor]:
+        """One set for each visible unit."""
+        return self.joint.blocks()[: self.visible]
 
     def hidden_means(self, v: Tensor) -> Tensor:
         """``E[h | v]`` ``(B, hidden)``."""
         return self._log_weights(self._flatten(v)).softmax(1) @ self._hidden_states()
 
-    def block_updates(self) -> list[BlockUpdate]:
-        """One update of ``v``: h is drawn given v, and then every visible unit in turn given all the others and h."""
-        return [self._through_hidden]
+    @torch.no_grad()
+    def block_gibbs(self, x: Tensor, generator: torch.Generator | None = None, temperature: float = 1.0) -> Tensor:
+        """``v`` ``(B, *event)`` after h was drawn given v, and then every visible unit in turn given all the others.
 
-    def _through_hidden(self, v: Tensor, generator: torch.Generator | None) -> Tensor:
-        flat = self._flatten(v)
-        joint = torch.cat([flat, self._draw_hidden(flat, generator)], 1) if self.hidden else flat
-        for update in self.joint.block_updates()[: self.visible]:
-            joint = update(joint, generator)
-        return joint[:, : self.visible].reshape(v.shape)
+        Raises:
+            InputError: There are hidden units and the temperature is not 1.
+        """
+        flat = self._flatten(x)
+        if self.hidden:
+            refuse_temperature(self, temperature)
+            flat = torch.cat([flat, self._draw_hidden(flat, generator)], 1)
+        return self.joint.sweep(flat, self.blocks(), generator, temperature)[:, : self.visible].reshape(x.shape)
 
     def _draw_hidden(self, flat: Tensor, generator: torch.Generator | None) -> Tensor:
         which = torch.multinomial(self._log_weights(flat).softmax(1), 1, generator=generator).squeeze(1)
@@ -118,3 +119,16 @@ class Boltzmann(Configurable, nn.Module):
 
     def _flatten(self, v: Tensor) -> Tensor:
         return flatten_units(v, self.visible, "the visible layer")
+
+
+def refuse_temperature(energy: nn.Module, temperature: float) -> None:
+    """Block Gibbs through hidden units draws from ``exp(−F)``: summing them out and dividing by T do not commute.
+
+    Raises:
+        InputError: The temperature is not 1.
+    """
+    if temperature != 1:
+        raise InputError(
+            f"block Gibbs through the hidden units of {type(energy).__name__} draws at temperature 1, "
+            f"not {temperature}; divide its weights and biases by the temperature instead"
+        )

@@ -1,12 +1,11 @@
 """Binary units that interact in pairs: what Hopfield, Ising and Boltzmann models share."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from adance.energies.binary import BlockUpdate, UnitKind, count_units, draw_units, flatten_units, low_value
+from adance.energies.binary import UnitKind, count_units, draw_units, flatten_units, low_value
 from adance.errors import InputError
 
 
@@ -50,24 +49,32 @@ class Pairwise(nn.Module):
         flat = self.flatten(x)
         return -0.5 * ((flat @ self.couplings) * flat).sum(1) - flat @ self.bias
 
-    def conditional_logits(self, i: int | Tensor, x: Tensor) -> Tensor:
-        """Log-odds ``(B,)`` that unit i, or ``i[b]`` of row b, is 1 given all others; ``x`` is ``(B, *event)``."""
-        pull = (self.flatten(x) * self.symmetric()[i]).sum(1)
-        return (1 - self.low) * (pull + self.bias[i])
+    def conditional_logits(self, x: Tensor, units: Tensor | None = None) -> Tensor:
+        """Log-odds that a unit is 1 given all others: ``(B, m)`` for ``units`` ``(m,)``, else in the shape of ``x``."""
+        logits = self._logits(self.flatten(x), self.symmetric(), slice(None) if units is None else units)
+        return logits.view(x.shape) if units is None else logits
 
     def symmetric(self) -> Tensor:
         """``½(W + Wᵀ)`` ``(D, D)``."""
         return 0.5 * (self.couplings + self.couplings.T)
 
-    def block_updates(self) -> list[BlockUpdate]:
-        """One update for each set of units without couplings among them.
+    def blocks(self) -> list[Tensor]:
+        """Sets of units without couplings among them: one for each unit of a full graph, two for a chess board."""
+        return [block.to(self.weight.device) for block in self._blocks]
 
-        Every unit is a set of its own on a full graph; on a chess board there are two sets.
-        """
-        symmetric = (1 - self.low) * self.symmetric().detach()
-        bias = (1 - self.low) * self.bias.detach()
-        blocks = [block.to(bias.device) for block in self._blocks]
-        return [partial(self._draw_block, block, symmetric[:, block], bias[block]) for block in blocks]
+    @torch.no_grad()
+    def block_gibbs(self, x: Tensor, generator: torch.Generator | None = None, temperature: float = 1.0) -> Tensor:
+        """``x`` ``(B, *event)`` after every block in turn was drawn given the others."""
+        return self.sweep(x, self.blocks(), generator, temperature)
+
+    def sweep(
+        self, x: Tensor, blocks: Sequence[Tensor], generator: torch.Generator | None, temperature: float = 1.0
+    ) -> Tensor:
+        """``x`` ``(B, *event)`` after these blocks in turn were drawn given the others."""
+        flat, symmetric = self.flatten(x).clone(), self.symmetric()
+        for block in blocks:
+            flat[:, block] = draw_units(self._logits(flat, symmetric, block) / temperature, self.low, generator)
+        return flat.view(x.shape)
 
     def flatten(self, x: Tensor) -> Tensor:
         """``x`` ``(B, *event)`` as ``(B, D)``.
@@ -77,11 +84,8 @@ class Pairwise(nn.Module):
         """
         return flatten_units(x, len(self.bias), type(self).__name__)
 
-    def _draw_block(
-        self, block: Tensor, pull: Tensor, bias: Tensor, x: Tensor, generator: torch.Generator | None
-    ) -> Tensor:
-        flat = self.flatten(x)
-        return flat.index_copy(1, block, draw_units(flat @ pull + bias, self.low, generator)).view(x.shape)
+    def _logits(self, flat: Tensor, symmetric: Tensor, units: Tensor | slice) -> Tensor:
+        return (1 - self.low) * (flat @ symmetric[:, units] + self.bias[units])
 
 
 def colour(graph: Tensor) -> list[Tensor]:

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 
 from adance.configurable import Configurable
 from adance.energies.binary import (
-    BlockUpdate,
     UnitKind,
     all_states,
     count_units,
@@ -16,8 +15,8 @@ from adance.energies.binary import (
     log_sum_units,
     low_value,
     mean_units,
-    take_unit,
 )
+from adance.energies.boltzmann import refuse_temperature
 from adance.errors import InputError
 
 
@@ -79,23 +78,33 @@ class RBM(Configurable, nn.Module):
         """Log-odds ``(B, *event)`` that each visible unit is 1 given ``h`` ``(B, hidden)``."""
         return (1 - self.low) * (h @ self.weight.T + self.visible_bias).view(-1, *self.event_shape)
 
-    def conditional_logits(self, i: int | Tensor, x: Tensor) -> Tensor:
-        """Log-odds ``(B,)`` that visible unit i, or ``i[b]`` of row b, is 1 given the other visible ones.
+    def conditional_logits(self, x: Tensor, units: Tensor | None = None) -> Tensor:
+        """Log-odds that a visible unit is 1 given the other visible ones, the hidden ones summed out.
 
-        The hidden ones are summed out.
+        ``(B, m)`` for ``units`` ``(m,)``, else in the shape of ``x`` ``(B, *event)``.
         """
-        flat, w = self.flatten(x), self.weight[i]
-        others = flat @ self.weight + self.hidden_bias - take_unit(flat, i)[:, None] * w
-        high, low = (log_sum_units(others + value * w, self.low).sum(1) for value in (1.0, self.low))
-        return (1 - self.low) * self.visible_bias[i] + high - low
+        flat = self.flatten(x)
+        chosen = torch.arange(flat.shape[1], device=x.device) if units is None else units
+        w = self.weight[chosen]
+        others = (flat @ self.weight + self.hidden_bias)[:, None] - flat[:, chosen, None] * w
+        high, low = (log_sum_units(others + value * w, self.low).sum(2) for value in (1.0, self.low))
+        logits = (1 - self.low) * self.visible_bias[chosen] + high - low
+        return logits.view(x.shape) if units is None else logits
 
-    def block_updates(self) -> list[BlockUpdate]:
-        """One update of ``v``: h is drawn given v, and then v given h."""
-        return [self._through_hidden]
+    def blocks(self) -> list[Tensor]:
+        """One set for each visible unit: with the hidden ones summed out, all depend on each other."""
+        return list(torch.arange(len(self.visible_bias), device=self.visible_bias.device)[:, None])
 
-    def _through_hidden(self, v: Tensor, generator: torch.Generator | None) -> Tensor:
-        h = draw_units(self.hidden_logits(v), self.low, generator)
-        return draw_units(self.visible_logits(h), self.low, generator).view(v.shape)
+    @torch.no_grad()
+    def block_gibbs(self, x: Tensor, generator: torch.Generator | None = None, temperature: float = 1.0) -> Tensor:
+        """``v`` ``(B, *event)`` after h was drawn given v, and then v given h.
+
+        Raises:
+            InputError: The temperature is not 1.
+        """
+        refuse_temperature(self, temperature)
+        h = draw_units(self.hidden_logits(x), self.low, generator)
+        return draw_units(self.visible_logits(h), self.low, generator).view(x.shape)
 
     def log_partition(self, chunk: int = 2**14) -> Tensor:
         """Exact ``log Z``, by enumeration of the smaller layer in chunks; differentiable.
