@@ -6,7 +6,8 @@
 train on and 397 held out. Both train by persistent contrastive divergence with one Gibbs sweep a step, at the same
 learning rate, batch size and number of epochs, in float32 on one thread. The mean log-likelihoods, in nats, are exact:
 log Z is a sum over all 2¹⁶ hidden states, in float64, by the same code for both. "plain" is train_rbm as BernoulliRBM
-does it: biases from 0, and the parameters after the last step instead of their mean over the last tenth of the epochs.
+does it, but for a new order of the data in each epoch: biases from 0, and the parameters after the last step instead of
+their mean over the last tenth of the epochs.
 """
 
 import argparse
