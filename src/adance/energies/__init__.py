@@ -1,25 +1,59 @@
-"""Energies: what they are, networks, densities in closed form, and the frozen copy."""
+"""Energies: what they are, networks, densities in closed form, the Boltzmann family, and the frozen copy."""
 
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
+from adance.energies.binary import BlockSampled, Conditionals, flip_logits
+from adance.energies.boltzmann import Boltzmann
+from adance.energies.conditional import Completion, Given
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, evaluate, reading
+from adance.energies.enumeration import Enumerated, enumerate_law, log_likelihood
 from adance.energies.frozen import freeze, refresh
+from adance.energies.hopfield import Hopfield
+from adance.energies.ising import Ising, lattice
+from adance.energies.mixtures import FullGaussian, GaussianMixture
 from adance.energies.mlp import MLP
+from adance.energies.pairwise import Pairwise
+from adance.energies.rbm import RBM
+from adance.energies.rbm_learning import fit_visible_bias, train_rbm
+from adance.energies.rings import Rings
 from adance.energies.spectral import advance_power_iteration, power_iteration_held
+from adance.energies.targets import Banana, DoubleWell, Funnel
 
 __all__ = [
     "MLP",
+    "RBM",
+    "Banana",
+    "BlockSampled",
+    "Boltzmann",
+    "Completion",
+    "Conditionals",
     "ConvNet",
     "Density",
+    "DoubleWell",
     "Energy",
+    "Enumerated",
+    "FullGaussian",
+    "Funnel",
     "Gaussian",
     "GaussianBase",
+    "GaussianMixture",
+    "Given",
+    "Hopfield",
+    "Ising",
+    "Pairwise",
+    "Rings",
     "Uniform",
     "advance_power_iteration",
     "energy_and_gradient",
+    "enumerate_law",
     "evaluate",
+    "fit_visible_bias",
+    "flip_logits",
     "freeze",
+    "lattice",
+    "log_likelihood",
     "power_iteration_held",
     "reading",
     "refresh",
+    "train_rbm",
 ]

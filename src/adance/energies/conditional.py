@@ -1,9 +1,12 @@
-"""An energy of some coordinates, the others given."""
+"""Conditional energies: of some coordinates the others given, and of x given z."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
 from adance.energies.energy import Energy
+from adance.errors import InputError
 
 
 class Completion(nn.Module):
@@ -29,3 +32,53 @@ class Completion(nn.Module):
     def complete(self, x: Tensor) -> Tensor:
         """``x`` with the given values where they are kept."""
         return torch.where(self.kept, self.given, x)
+
+
+class Condition:
+    """What a conditional energy is given at the moment: one for the energy and for every copy made of it."""
+
+    def __init__(self, z: Tensor) -> None:
+        self.z = z
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Condition":
+        return self
+
+
+class Given(nn.Module):
+    """``E(x | z)`` as an energy of ``x`` alone: any sampler of it draws from ``p(x | z)``, any objective trains it.
+
+    Frozen copies (the noise of AdaNCE) share the condition, so that a training loop sets it once a batch::
+
+        energy.condition(z)
+        loss = objective.loss(energy, x, generator).value
+
+    Chains must then belong to the batch they are contrasted with: ``pool=0`` and ``start="noise"`` or ``"data"``. Log Z
+    depends on z, so objectives that learn one constant (NCE) do not fit.
+
+    Args:
+        energy: ``energy(x, z) -> (B,)`` for ``x`` ``(B, *event)`` and ``z`` ``(B, *condition)``.
+        z: One condition ``(1, *condition)`` for all rows, or one for each row ``(B, *condition)``.
+    """
+
+    def __init__(self, energy: Callable[[Tensor, Tensor], Tensor], z: Tensor) -> None:
+        super().__init__()
+        self.energy, self.given = energy, Condition(z)
+
+    def condition(self, z: Tensor) -> "Given":
+        """Set the condition, here and in every copy; returns the energy."""
+        self.given.z = z
+        return self
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``(B,)`` of ``x`` ``(B, *event)``.
+
+        Rows may be a whole multiple of the conditions, which are then repeated in their order: an objective joins a
+        batch with as many noise samples.
+
+        Raises:
+            InputError: The number of rows is no multiple of the number of conditions.
+        """
+        z = self.given.z.to(x.device)
+        if len(x) % len(z):
+            raise InputError(f"{len(x)} rows cannot be given {len(z)} conditions; one for all, or one for each row")
+        return self.energy(x, z.repeat(len(x) // len(z), *[1] * (z.ndim - 1)))

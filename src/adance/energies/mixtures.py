@@ -1,0 +1,130 @@
+"""Normal laws with any covariance, and their mixtures; each energy is ``−log p``, sampled exactly."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from adance.errors import InputError
+
+
+class FullGaussian(nn.Module):
+    """The normal law ``N(μ, Σ)`` of vectors: ``E(x) = ½(x − μ)ᵀΣ⁻¹(x − μ) + ½ log det 2πΣ``.
+
+    Args:
+        mean: μ ``(D,)``.
+        covariance: Σ ``(D, D)``, symmetric and positive definite.
+
+    Raises:
+        InputError: The shapes do not fit, or Σ is not symmetric and positive definite.
+    """
+
+    mean: Tensor
+    factor: Tensor
+
+    def __init__(self, mean: Tensor, covariance: Tensor) -> None:
+        super().__init__()
+        if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
+            raise InputError(
+                "a full Gaussian needs a mean (D,) and a covariance (D, D), "
+                f"got {tuple(mean.shape)} and {tuple(covariance.shape)}"
+            )
+        self.register_buffer("mean", mean.clone())
+        self.register_buffer("factor", cholesky(covariance))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``−log p`` ``(B,)``."""
+        return -self.log_prob(x)
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` independent draws ``(n, D)``."""
+        noise = torch.randn((n, len(self.mean)), generator=generator, dtype=self.mean.dtype, device=self.mean.device)
+        return self.mean + noise @ self.factor.T
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
+        return log_normal(x, self.mean, self.factor)
+
+
+class GaussianMixture(nn.Module):
+    """The mixture ``p(x) = Σₖ wₖ N(x; μₖ, Σₖ)`` of vectors.
+
+    Args:
+        means: μ ``(K, D)``.
+        covariances: Σ ``(K, D, D)``, or one ``(D, D)`` that all share.
+        weights: w ``(K,)``, positive; divided by their sum. By default equal.
+
+    Raises:
+        InputError: The shapes do not fit, a Σ is not positive definite, or a weight is not positive.
+    """
+
+    means: Tensor
+    factors: Tensor
+    log_weights: Tensor
+
+    def __init__(self, means: Tensor, covariances: Tensor, weights: Tensor | Sequence[float] | None = None) -> None:
+        super().__init__()
+        if means.ndim != 2:
+            raise InputError(f"a Gaussian mixture needs means (K, D), got {tuple(means.shape)}")
+        k, d = means.shape
+        if covariances.shape not in ((d, d), (k, d, d)):
+            raise InputError(
+                f"a mixture of {k} Gaussians in {d} dimensions needs covariances ({k}, {d}, {d}) or ({d}, {d}), "
+                f"got {tuple(covariances.shape)}"
+            )
+        w = means.new_ones(k) if weights is None else torch.as_tensor(weights, dtype=means.dtype, device=means.device)
+        if w.shape != (k,) or not (w > 0).all():
+            raise InputError(f"a mixture of {k} Gaussians needs {k} positive weights, got {w.tolist()}")
+        self.register_buffer("means", means.clone())
+        self.register_buffer("factors", cholesky(covariances).expand(k, d, d).clone())
+        self.register_buffer("log_weights", (w / w.sum()).log())
+
+    @classmethod
+    def on_circle(cls, modes: int = 8, radius: float = 4.0, std: float = 0.5) -> "GaussianMixture":
+        """Equal round modes, evenly spaced on a circle of the plane."""
+        angles = torch.arange(modes) * (2 * math.pi / modes)
+        return cls(radius * torch.stack([angles.cos(), angles.sin()], 1), std**2 * torch.eye(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``−log p`` ``(B,)``."""
+        return -self.log_prob(x)
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` independent draws ``(n, D)``."""
+        which = draw_components(self.log_weights, n, generator)
+        shape = (n, self.means.shape[1], 1)
+        noise = torch.randn(shape, generator=generator, dtype=self.means.dtype, device=self.means.device)
+        return self.means[which] + (self.factors[which] @ noise).squeeze(2)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
+        parts = log_normal(x, self.means[:, None], self.factors)
+        return (self.log_weights[:, None] + parts).logsumexp(0)
+
+
+def cholesky(covariance: Tensor) -> Tensor:
+    """The lower factor L of ``Σ = LLᵀ`` ``(…, D, D)``.
+
+    Raises:
+        InputError: Σ is not symmetric and positive definite.
+    """
+    factor: Tensor
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    if failed.any() or not torch.allclose(covariance, covariance.mT):
+        raise InputError("a covariance must be symmetric and positive definite")
+    return factor
+
+
+def log_normal(x: Tensor, mean: Tensor, factor: Tensor) -> Tensor:
+    """``log N(x; μ, LLᵀ)`` ``(B,)`` of ``x`` ``(B, D)``; ``(K, B)`` for ``μ`` ``(K, 1, D)`` and ``L`` ``(K, D, D)``."""
+    z: Tensor = torch.linalg.solve_triangular(factor, (x - mean).mT, upper=False)
+    log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    return -0.5 * (z.square().sum(-2) + x.shape[-1] * math.log(2 * math.pi)) - log_det[..., None]
+
+
+def draw_components(log_weights: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
+    """Indices ``(n,)`` of mixture components, drawn by their weights."""
+    if n == 0:
+        return torch.zeros(0, dtype=torch.int64, device=log_weights.device)
+    return torch.multinomial(log_weights.exp(), n, replacement=True, generator=generator)

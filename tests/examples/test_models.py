@@ -1,0 +1,42 @@
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from PIL import Image
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    def run_example(name):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, "picture.png"])
+        before = torch.get_rng_state()
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        assert torch.equal(torch.get_rng_state(), before)
+        return capsys.readouterr().out
+
+    return run_example
+
+
+def test_hopfield_recalls_every_digit_from_its_upper_half(run, tmp_path):
+    assert "digits recalled whole: 10 of 10" in run("hopfield.py")
+    assert Image.open(tmp_path / "picture.png").width > 500
+
+
+def test_ising_agrees_with_onsager(run):
+    rows = [[float(number) for number in line.split()] for line in run("ising.py").splitlines()[1:]]
+    assert [row[0] for row in rows] == [0.2, 0.3, 0.4, 0.5]
+    # a finite board is near the infinite one, away from the critical coupling 0.44
+    assert all(row[1] == pytest.approx(row[2], abs=0.02) for row in rows)
+    assert rows[0][3] < 0.15 < 0.85 < rows[3][3]
+
+
+def test_rbm_learns_digits(run, tmp_path):
+    lines = run("rbm.py").splitlines()
+    test = [float(line.split()[-2]) for line in lines[:-1]]
+    assert test[-1] > max(-20.5, test[0])
+    assert Image.open(tmp_path / "picture.png").size[0] > 500
