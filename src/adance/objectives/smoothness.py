@@ -27,27 +27,23 @@ LAYERS: tuple[type[nn.Module], ...] = (
     nn.AdaptiveMaxPool2d,
     nn.AdaptiveMaxPool3d,
 )
-OPERATIONS = (
+OPERATIONS = {
     "relu",
-    "relu_",
     "relu6",
     "leaky_relu",
-    "leaky_relu_",
     "_prelu_kernel",
     "hardtanh",
-    "hardtanh_",
     "hardsigmoid",
-    "hardsigmoid_",
     "hardshrink",
     "softshrink",
     "threshold",
-    "threshold_",
     "max_pool1d",
     "max_pool2d_with_indices",
     "max_pool3d_with_indices",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
-)
+}
+"""The same as torch's operators, without the underscore of those that work in place."""
 
 
 def refuse_piecewise_linear(energy: nn.Module, x: Tensor, what: str) -> None:
@@ -68,15 +64,14 @@ def refuse_piecewise_linear(energy: nn.Module, x: Tensor, what: str) -> None:
             raise InputError(_message(f"the energy's layer {name!r} is a {type(layer).__name__}", what))
     with reading(energy), torch.no_grad(), _Recorder() as recorder:
         energy(x)
-    found = [name for name in OPERATIONS if name in recorder.names]
-    if found:
-        raise InputError(_message(f"the energy's forward uses the function {found[0].strip('_')}", what))
+    for name in sorted(recorder.names & OPERATIONS):
+        raise InputError(_message(f"the energy's forward uses the function {name.lstrip('_')}", what))
 
 
 def _message(part: str, what: str) -> str:
     return (
-        f"{part}, piecewise linear: its second derivative is zero almost everywhere, and {what} does not see its kinks; "
-        "use SiLU, Softplus, Tanh or GELU, or DenoisingScoreMatching"
+        f"{part}, piecewise linear: its second derivative is zero almost everywhere, and {what} does not see its "
+        "kinks; use SiLU, Softplus, Tanh or GELU, or DenoisingScoreMatching"
     )
 
 
@@ -90,5 +85,5 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        self.names.add(func.overloadpacket.__name__)
+        self.names.add(func.overloadpacket.__name__.rstrip("_"))
         return func(*args, **(kwargs or {}))
