@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from adance.data import Dataset, load_data
     from adance.energies import MLP, ConvNet, freeze
     from adance.errors import DivergedError, InputError
-    from adance.objectives import NCE, AdaNCE, Contrastive, Objective
+    from adance.objectives import (
+        NCE,
+        AdaNCE,
+        Contrastive,
+        ContrastiveDivergence,
+        DenoisingScoreMatching,
+        MaximumLikelihood,
+        Objective,
+        PersistentCD,
+        ScoreMatching,
+    )
     from adance.samplers import MALA, Langevin, run_chains
     from adance.training import Run, Settings, Trainer, load
 
@@ -20,7 +30,17 @@ _HOMES = {
     "adance.data": ("Dataset", "load_data"),
     "adance.energies": ("MLP", "ConvNet", "freeze"),
     "adance.errors": ("DivergedError", "InputError"),
-    "adance.objectives": ("NCE", "AdaNCE", "Contrastive", "Objective"),
+    "adance.objectives": (
+        "NCE",
+        "AdaNCE",
+        "Contrastive",
+        "ContrastiveDivergence",
+        "DenoisingScoreMatching",
+        "MaximumLikelihood",
+        "Objective",
+        "PersistentCD",
+        "ScoreMatching",
+    ),
     "adance.samplers": ("MALA", "Langevin", "run_chains"),
     "adance.training": ("Run", "Settings", "Trainer", "load"),
 }
@@ -32,13 +52,18 @@ __all__ = [
     "NCE",
     "AdaNCE",
     "Contrastive",
+    "ContrastiveDivergence",
     "ConvNet",
     "Dataset",
+    "DenoisingScoreMatching",
     "DivergedError",
     "InputError",
     "Langevin",
+    "MaximumLikelihood",
     "Objective",
+    "PersistentCD",
     "Run",
+    "ScoreMatching",
     "Settings",
     "Trainer",
     "freeze",
