@@ -18,10 +18,11 @@ BlockUpdate = Callable[[Tensor, torch.Generator | None], Tensor]
 
 
 class GibbsState(NamedTuple):
-    """Positions ``(B, *event)`` and their energies ``(B,)``."""
+    """Positions ``(B, *event)``, their energies ``(B,)``, and where a systematic scan goes on."""
 
     x: Tensor
     energy: Tensor
+    place: int = 0
 
 
 class Gibbs(Kernel):
@@ -37,8 +38,8 @@ class Gibbs(Kernel):
     Args:
         steps: Steps of one chain.
         temperature: T of the stationary law ``exp(−E/T)``; an energy with ``conditional`` has 1 only.
-        scan: ``systematic``: coordinates in turn, from the first at every step. ``random``: drawn uniformly, the same
-            ones for all chains.
+        scan: ``systematic``: coordinates in turn, each step going on where the last one ended. ``random``: drawn
+            uniformly, the same ones for all chains.
         updates: Coordinates drawn in one step; by default as many as there are.
         values: The two values of a unit, lower first: (0, 1) or (−1, 1). By default ``(energy.low, 1)``, or (0, 1)
             where the energy does not say.
@@ -89,8 +90,9 @@ class Gibbs(Kernel):
         self, energy: Energy, state: GibbsState, generator: torch.Generator | None = None
     ) -> tuple[GibbsState, StepInfo]:
         """Draw as many coordinates as one step has, in every chain."""
-        x, values = state
-        for units in self._scan(x, generator):
+        x, values, place = state
+        order = self._scan(x, place, generator)
+        for units in order:
             if hasattr(energy, "conditional"):
                 x = put(x, units, energy.conditional(x, units, generator))
             elif hasattr(energy, "conditional_logits"):
@@ -99,14 +101,14 @@ class Gibbs(Kernel):
                 x, values = self._flip(energy, x, values, units, generator)
         if hasattr(energy, "conditional") or hasattr(energy, "conditional_logits"):
             values = energies(energy, x)
-        return GibbsState(x, values), StepInfo(state.energy)
+        return GibbsState(x, values, (place + len(order)) % x[0].numel()), StepInfo(state.energy)
 
-    def _scan(self, x: Tensor, generator: torch.Generator | None) -> Sequence[Tensor]:
+    def _scan(self, x: Tensor, place: int, generator: torch.Generator | None) -> Sequence[Tensor]:
         """Indices ``(1,)`` of the coordinates to draw, in order."""
         d = x[0].numel()
         n = self.updates or d
         if self.scan == "systematic":
-            return torch.split(torch.arange(n, device=x.device) % d, 1)
+            return torch.split(torch.arange(place, place + n, device=x.device) % d, 1)
         return torch.split(torch.randint(d, (n,), generator=generator, device=x.device), 1)
 
     def _flip(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy
+from adance.energies.energy import Energy, evaluate
 from adance.errors import InputError
 from adance.samplers.kernel import Kernel
 from adance.samplers.moves import energies
@@ -90,7 +90,7 @@ class Tempering(Kernel):
         K, B = len(self.temperatures), len(x)
         if step_size is not None:
             step_size = step_size.expand(K * B)
-        inner = self.kernel.init(self._scaled(energy, x), x.repeat(K, *[1] * (x.ndim - 1)), step_size)
+        inner = self.kernel.init(self._scaled(energy), x.repeat(K, *[1] * (x.ndim - 1)), step_size)
         if hasattr(inner, "step_size"):
             inner = inner._replace(step_size=inner.step_size.expand(K * B))
         return TemperingState(inner, B, 0, x.new_zeros(K - 1), None)
@@ -99,7 +99,7 @@ class Tempering(Kernel):
         self, energy: Energy, state: TemperingState, generator: torch.Generator | None = None
     ) -> tuple[TemperingState, StepInfo]:
         """Move every chain once at its temperature, then exchange neighbours."""
-        B, scaled = state.chains, self._scaled(energy, state.inner.x)
+        B, scaled = state.chains, self._scaled(energy)
         inner, info = self.kernel.step(scaled, state.inner, generator)
         factors = self._factors(inner.x)
         values = inner.energy / factors if hasattr(inner, "energy") else energies(scaled, inner.x) / factors
@@ -130,11 +130,12 @@ class Tempering(Kernel):
         factors = x.new_tensor([self.kernel.temperature / t for t in self.temperatures])
         return factors.repeat_interleave(len(x) // len(self.temperatures))
 
-    def _scaled(self, energy: Energy, like: Tensor) -> Energy:
+    def _scaled(self, energy: Energy) -> Energy:
         factors = [self.kernel.temperature / t for t in self.temperatures]
 
         def scaled(x: Tensor) -> Tensor:
-            return torch.cat([f * energy(part) for f, part in zip(factors, x.chunk(len(factors)), strict=True)])
+            parts = x.chunk(len(factors))
+            return torch.cat([f * evaluate(energy, part) for f, part in zip(factors, parts, strict=True)])
 
         return scaled
 
