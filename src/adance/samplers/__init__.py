@@ -10,7 +10,7 @@ from adance.samplers.kernel import Chains, Kernel, run_chains
 from adance.samplers.langevin import Langevin
 from adance.samplers.mala import MALA
 from adance.samplers.mass import dense_mass, diagonal_mass
-from adance.samplers.metropolis import Flip, Independent, MetropolisHastings, RandomWalkMetropolis
+from adance.samplers.metropolis import Flip, Independent, MetropolisHastings, Proposal, RandomWalkMetropolis
 from adance.samplers.momentum import MomentumLangevin
 from adance.samplers.record import StepInfo
 from adance.samplers.schedule import Annealed
@@ -33,6 +33,7 @@ __all__ = [
     "Langevin",
     "MetropolisHastings",
     "MomentumLangevin",
+    "Proposal",
     "RandomWalkMetropolis",
     "ReplayBuffer",
     "StepInfo",

@@ -1,11 +1,12 @@
 """The Metropolis–Hastings algorithm (thesis 2.2), with a Gaussian random walk or any proposal; no gradients."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from adance.configurable import Configurable
+from adance.energies.analytic import Density
 from adance.energies.energy import Energy
 from adance.errors import InputError
 from adance.samplers.kernel import Kernel
@@ -83,6 +84,15 @@ class RandomWalkMetropolis(Kernel):
         return state._replace(step_size=s, updates=n)
 
 
+@runtime_checkable
+class Proposal(Protocol):
+    """A proposal law q; one that is not symmetric also has ``log_prob(to, given) -> (B,)``, its log-density."""
+
+    def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """One proposal for each row of ``x`` ``(B, *event)``."""
+        ...
+
+
 class HastingsState(NamedTuple):
     """Positions ``(B, *event)`` and their energies ``(B,)``."""
 
@@ -94,8 +104,8 @@ class MetropolisHastings(Kernel):
     """Proposals ``x' ~ q(·|x)`` of any kind, taken with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
 
     Args:
-        proposal: An object with ``sample(x, generator) -> (B, *event)``, one proposal for each row of ``x``, and
-            ``log_prob(to, given) -> (B,)``, the log-density of q. Without ``log_prob`` it is taken to be symmetric.
+        proposal: q, any object with ``sample(x, generator)`` and ``log_prob(to, given)``; without the latter it is taken
+            to be symmetric.
         steps: Steps of one chain.
         temperature: T of the stationary law ``exp(−E/T)``.
 
@@ -106,7 +116,7 @@ class MetropolisHastings(Kernel):
     exact = True
     gradients_per_step = 0
 
-    def __init__(self, proposal: Any, steps: int = 500, temperature: float = 1.0) -> None:
+    def __init__(self, proposal: Proposal, steps: int = 500, temperature: float = 1.0) -> None:
         if not callable(getattr(proposal, "sample", None)):
             raise InputError(f"a proposal needs sample(x, generator), which {type(proposal).__name__} has not")
         if not (steps >= 0 and temperature > 0):
@@ -138,7 +148,7 @@ class MetropolisHastings(Kernel):
         return moved, StepInfo(values, None, taken, probability)
 
 
-class Flip(Configurable):
+class Flip(Configurable, Proposal):
     """A symmetric proposal for units with two values: one unit, drawn uniformly for each chain, takes the other one.
 
     Args:
@@ -155,22 +165,20 @@ class Flip(Configurable):
         return flat.scatter(1, units, sum(self.values) - flat.gather(1, units)).view_as(x)
 
 
-class Independent(Configurable):
+class Independent(Configurable, Proposal):
     """Proposals from a fixed density, whatever the position: the independence sampler.
 
     Args:
         density: An object with ``sample(n, generator)`` and ``log_prob(x)``, as the densities in closed form have.
     """
 
-    def __init__(self, density: Any) -> None:
+    def __init__(self, density: Density) -> None:
         self.density = density
 
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """As many draws as ``x`` ``(B, *event)`` has rows."""
-        draws: Tensor = self.density.sample(len(x), generator)
-        return draws
+        return self.density.sample(len(x), generator)
 
     def log_prob(self, to: Tensor, given: Tensor) -> Tensor:
         """Log-densities ``(B,)`` of ``to`` ``(B, *event)``; ``given`` plays no part."""
-        values: Tensor = self.density.log_prob(to)
-        return values
+        return self.density.log_prob(to)
