@@ -104,8 +104,8 @@ class MetropolisHastings(Kernel):
     """Proposals ``x' ~ q(·|x)`` of any kind, taken with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
 
     Args:
-        proposal: q, any object with ``sample(x, generator)`` and ``log_prob(to, given)``; without the latter it is taken
-            to be symmetric.
+        proposal: q, any object with ``sample(x, generator)`` and ``log_prob(to, given)``; without the latter it is
+            taken to be symmetric.
         steps: Steps of one chain.
         temperature: T of the stationary law ``exp(−E/T)``.
 
