@@ -1,20 +1,52 @@
-"""Markov chain samplers: kernels, the function that drives them, chain starts and the replay buffer."""
+"""Markov chain samplers: kernels, the function that drives them, diagnostics, chain starts and the replay buffer."""
 
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.defaults import default_sampler
-from adance.samplers.kernel import Chains, Kernel, StepInfo, run_chains
+from adance.samplers.diagnostics import effective_sample_size, split_rhat, summary, to_arviz
+from adance.samplers.gibbs import BlockGibbs, Gibbs
+from adance.samplers.gibbs_with_gradients import GibbsWithGradients
+from adance.samplers.hmc import HMC, euler, leapfrog
+from adance.samplers.kernel import Chains, Kernel, run_chains
 from adance.samplers.langevin import Langevin
 from adance.samplers.mala import MALA
+from adance.samplers.mass import dense_mass, diagonal_mass
+from adance.samplers.metropolis import Flip, Independent, MetropolisHastings, Proposal, RandomWalkMetropolis
+from adance.samplers.momentum import MomentumLangevin
+from adance.samplers.record import StepInfo
+from adance.samplers.schedule import Annealed
 from adance.samplers.starts import ChainStarts
+from adance.samplers.tempering import Tempering
+from adance.samplers.underdamped import UnderdampedLangevin
 
 __all__ = [
+    "HMC",
     "MALA",
+    "Annealed",
+    "BlockGibbs",
     "ChainStarts",
     "Chains",
+    "Flip",
+    "Gibbs",
+    "GibbsWithGradients",
+    "Independent",
     "Kernel",
     "Langevin",
+    "MetropolisHastings",
+    "MomentumLangevin",
+    "Proposal",
+    "RandomWalkMetropolis",
     "ReplayBuffer",
     "StepInfo",
+    "Tempering",
+    "UnderdampedLangevin",
     "default_sampler",
+    "dense_mass",
+    "diagonal_mass",
+    "effective_sample_size",
+    "euler",
+    "leapfrog",
     "run_chains",
+    "split_rhat",
+    "summary",
+    "to_arviz",
 ]

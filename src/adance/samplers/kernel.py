@@ -7,7 +7,7 @@ all of them once.
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,24 +15,27 @@ from torch import Tensor
 from adance.configurable import Configurable
 from adance.energies.energy import Energy, reading
 from adance.errors import InputError
-
-
-class StepInfo(NamedTuple):
-    """What one step saw, each ``(B,)``: energy and gradient norm where it began, and whether its proposal was taken."""
-
-    energy: Tensor
-    gradient_norm: Tensor | None
-    accepted: Tensor | None
+from adance.samplers.record import Recorder, StepInfo
 
 
 class Kernel(Configurable, ABC):
-    """A Markov kernel whose stationary law is ``exp(−E/temperature)``, exactly or as its step size goes to 0."""
+    """A Markov kernel whose stationary law is ``exp(−E/temperature)``, exactly or as its step size goes to 0.
+
+    Its states are named tuples. ``x`` are the positions; what else goes with a chain and must follow it when chains
+    are exchanged is called ``energy``, ``gradient`` (both of the energy that ``init`` was given) or ``momentum``.
+    """
 
     steps: int
     """Steps that a chain takes unless told otherwise."""
 
+    exact: bool = False
+    """Whether the stationary law is exact at any step size."""
+
     gradients_at_init: int = 0
-    """Energy gradients that ``init`` spends; every step spends one."""
+    """Energy gradients that ``init`` spends on each chain."""
+
+    gradients_per_step: int = 1
+    """Energy gradients that a step spends on each chain."""
 
     @property
     @abstractmethod
@@ -43,7 +46,8 @@ class Kernel(Configurable, ABC):
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> Any:
         """The state of chains at ``x`` ``(B, *event)``, of which ``state.x`` are the positions.
 
-        ``step_size`` goes on from an adapted one; kernels that do not adapt ignore it.
+        ``step_size``, one number or one for each chain ``(B,)``, goes on from an adapted one; kernels that do not adapt
+        ignore it.
         """
 
     @abstractmethod
@@ -62,11 +66,14 @@ class Chains:
     Attributes:
         x: Final positions ``(B, *event)``.
         energy: Mean energy over the chains before each step ``(steps,)``.
-        gradient_norm: Mean ``‖∇E‖`` over the chains before each step ``(steps,)``; its mean is the thesis's v.
+        gradient_norm: Mean ``‖∇E‖`` over the chains before each step ``(steps,)``; its mean is the thesis's v. Empty
+            for kernels without gradients.
         acceptance: Share of accepted proposals at each step ``(steps,)``; of ones for unadjusted kernels.
         finite: Which chains ended at a finite position and met no energy that is NaN on their way ``(B,)``.
         step_size: The step size after adaptation, or ``None``.
         gradients: Energy gradients spent, all chains together.
+        positions: With ``record=True``: positions after every ``thin``-th step ``(steps // thin, B, *event)``.
+        state: The kernel's last state; ``None`` after no steps.
     """
 
     x: Tensor
@@ -76,6 +83,8 @@ class Chains:
     finite: Tensor
     step_size: Tensor | None
     gradients: int
+    positions: Tensor | None = None
+    state: Any = None
 
 
 def run_chains(
@@ -87,9 +96,13 @@ def run_chains(
     generator: torch.Generator | None = None,
     adapt: int = 0,
     step_size: Tensor | None = None,
+    record: bool = False,
+    thin: int = 1,
     callback: Callable[[int, Tensor], None] | None = None,
 ) -> Chains:
     """Run one chain from every row of ``x`` ``(B, *event)``; the energy is left exactly as it was.
+
+    Memory does not grow with the steps, but for three numbers a step and, with ``record``, the positions.
 
     Args:
         kernel: The Markov kernel.
@@ -99,45 +112,46 @@ def run_chains(
         generator: Source of randomness, on the device of ``x``; by default torch's global one.
         adapt: During this many first steps the kernel adapts its step size, where it can.
         step_size: An adapted step size to go on from.
-        callback: Called as ``callback(i, x)`` after step i (counted from 1).
+        record: Keep positions along the way.
+        thin: Keep those after every ``thin``-th step, at least 1.
+        callback: Called as ``callback(i, x)`` after step i (counted from 1), to show progress or to look on.
 
     Raises:
-        InputError: ``steps`` is negative, or the energy returns a wrong shape.
+        InputError: ``steps`` is negative, ``thin`` is below 1, or the energy returns a wrong shape.
     """
     steps = kernel.steps if steps is None else steps
     if steps < 0:
         raise InputError(f"a chain cannot take {steps} steps; 0 or more")
-    infos: list[StepInfo] = []
+    if thin < 1:
+        raise InputError(f"thin is the number of steps between recorded positions, at least 1, got {thin}")
+    x = x.detach().clone()
+    recorder = Recorder(x, steps, thin if record else 0)
     if steps == 0:
-        return _record(x.detach().clone(), infos, step_size, 0)
+        return _chains(x, recorder, step_size, 0, None)
     with reading(energy), torch.no_grad():
-        state = kernel.init(energy, x.detach().clone(), step_size)
+        state = kernel.init(energy, x, step_size)
         for i in range(1, steps + 1):
             state, info = kernel.step(energy, state, generator)
-            infos.append(info)
+            recorder.add(i, info, state.x)
             if i <= adapt:
                 state = kernel.adapt(state, info)
             if callback is not None:
                 callback(i, state.x)
-        spent = len(x) * (steps + kernel.gradients_at_init)
-        return _record(state.x, infos, getattr(state, "step_size", None), spent)
+        spent = len(x) * (steps * kernel.gradients_per_step + kernel.gradients_at_init)
+        return _chains(state.x, recorder, getattr(state, "step_size", None), spent, state)
 
 
-def _record(x: Tensor, infos: list[StepInfo], step_size: Tensor | None, gradients: int) -> Chains:
-    def means(values: list[Tensor | None]) -> Tensor:
-        known = [value.to(x.dtype) for value in values if value is not None]
-        return torch.stack(known).nanmean(1) if known else x.new_empty(0)
-
-    adjusted = any(info.accepted is not None for info in infos)
-    finite = x.isfinite().flatten(1).all(1)
-    if infos:
-        finite &= ~torch.stack([info.energy for info in infos]).isnan().any(0)
+def _chains(x: Tensor, recorder: Recorder, step_size: Tensor | None, gradients: int, state: Any) -> Chains:
+    recorder.flush()
+    energy, acceptance = recorder.mean("energy"), recorder.mean("accepted")
     return Chains(
         x=x,
-        energy=means([info.energy for info in infos]),
-        gradient_norm=means([info.gradient_norm for info in infos]),
-        acceptance=means([info.accepted for info in infos]) if adjusted else x.new_ones(len(infos)),
-        finite=finite,
+        energy=energy,
+        gradient_norm=recorder.mean("gradient_norm"),
+        acceptance=acceptance if len(acceptance) else torch.ones_like(energy),
+        finite=recorder.finite & x.isfinite().flatten(1).all(1),
         step_size=step_size,
         gradients=gradients,
+        positions=recorder.positions,
+        state=state,
     )

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
-from adance.samplers.kernel import Kernel, StepInfo
+from adance.samplers.kernel import Kernel
+from adance.samplers.record import StepInfo
 
 
 class LangevinState(NamedTuple):

@@ -1,6 +1,5 @@
 """The Metropolis-adjusted Langevin algorithm (thesis 2.1.3.3): exact at any step size."""
 
-import math
 from typing import NamedTuple
 
 import torch
@@ -8,16 +7,19 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
-from adance.samplers.kernel import Kernel, StepInfo
+from adance.samplers.kernel import Kernel
+from adance.samplers.moves import adapted, choose, decide, initial_step, rows
+from adance.samplers.record import StepInfo
 
 
 class MALAState(NamedTuple):
-    """Positions ``(B, *event)``, their energies ``(B,)`` and gradients, and the step size (one number)."""
+    """Positions ``(B, *event)``, their energies ``(B,)`` and gradients, the step size and how often it was adapted."""
 
     x: Tensor
     energy: Tensor
     gradient: Tensor
     step_size: Tensor
+    updates: int = 0
 
 
 class MALA(Kernel):
@@ -28,12 +30,13 @@ class MALA(Kernel):
         step_size: h, on the gradient of E; where adaptation begins.
         temperature: T of the stationary law ``exp(−E/T)``.
         target_acceptance: What adaptation steers to; 0.574 is optimal for smooth laws of many dimensions.
-        adaptation: Change of log h for each step and unit of acceptance error.
+        adaptation: Change of log h for each step and unit of acceptance error; later it decays as ``n^(−0.6)``.
 
     Raises:
         InputError: A number is out of range.
     """
 
+    exact = True
     gradients_at_init = 1
 
     def __init__(
@@ -42,7 +45,7 @@ class MALA(Kernel):
         step_size: float = 0.1,
         temperature: float = 1.0,
         target_acceptance: float = 0.574,
-        adaptation: float = 0.1,
+        adaptation: float = 0.2,
     ) -> None:
         if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
@@ -59,35 +62,30 @@ class MALA(Kernel):
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> MALAState:
         """The state of chains at ``x`` ``(B, *event)``; costs one gradient."""
-        h = x.new_tensor(self.step_size) if step_size is None else step_size
-        return MALAState(x, *energy_and_gradient(energy, x), h)
+        return MALAState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
 
     def step(
         self, energy: Energy, state: MALAState, generator: torch.Generator | None = None
     ) -> tuple[MALAState, StepInfo]:
         """Move every chain once, with one gradient; a proposal with a non-finite energy is refused."""
-        x, values, gradient, h = state
-        T = self.temperature
+        x, values, gradient, T = state.x, state.energy, state.gradient, self.temperature
+        h = rows(state.step_size, x)
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         proposal = x - h * gradient + (2 * h * T).sqrt() * noise
         new_values, new_gradient = energy_and_gradient(energy, proposal)
         # q(x'|x) is the density of the noise that was drawn, q(x|x') that of the noise that would lead back
-        back = (x - proposal + h * new_gradient).flatten(1).square().sum(1) / (4 * h * T)
+        back = (x - proposal + h * new_gradient).flatten(1).square().sum(1) / (4 * state.step_size * T)
         forth = noise.flatten(1).square().sum(1) / 2
-        log_ratio = (values - new_values) / T + forth - back
-        u = torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
-        accepted = (u.log() < log_ratio) & new_values.isfinite()
-        rows = accepted.view(-1, *[1] * (x.ndim - 1))
-        moved = MALAState(
-            torch.where(rows, proposal, x),
-            torch.where(accepted, new_values, values),
-            torch.where(rows, new_gradient, gradient),
-            h,
+        taken, probability = decide((values - new_values) / T + forth - back, new_values, generator)
+        moved = state._replace(
+            x=choose(taken, proposal, x),
+            energy=choose(taken, new_values, values),
+            gradient=choose(taken, new_gradient, gradient),
         )
-        return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), accepted)
+        return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), taken, probability)
 
     def adapt(self, state: MALAState, info: StepInfo) -> MALAState:
-        """Steer log h towards the target acceptance (Robbins–Monro with a constant gain)."""
-        assert info.accepted is not None
-        error = info.accepted.to(state.x.dtype).mean() - self.target_acceptance
-        return state._replace(step_size=state.step_size * (self.adaptation * error).exp().clamp(math.exp(-1), math.e))
+        """Steer log h towards the target acceptance."""
+        assert info.probability is not None
+        h, n = adapted(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
+        return state._replace(step_size=h, updates=n)

@@ -5,7 +5,6 @@ from torch import Tensor
 
 from adance.energies.energy import Energy
 from adance.samplers.kernel import Chains, Kernel, run_chains
-from adance.samplers.mala import MALA
 
 
 def draw_samples(
@@ -14,7 +13,7 @@ def draw_samples(
     """Run chains from ``starts`` ``(n, *event)`` for sampling rather than training.
 
     Short-run chains take twice the steps of training, since most training chains went on from earlier ends. Adjusted
-    chains take twenty times as many and adapt their step size during the first half.
+    kernels take twenty times as many and adapt their step size during the first half.
 
     Args:
         kernel: The kernel.
@@ -24,5 +23,5 @@ def draw_samples(
         generator: Source of randomness.
     """
     if steps is None:
-        steps = (20 if isinstance(kernel, MALA) else 2) * kernel.steps
+        steps = (20 if kernel.exact else 2) * kernel.steps
     return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2)

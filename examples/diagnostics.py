@@ -1,0 +1,24 @@
+"""Has the chain converged? Effective sample size and split R̂ (needs ``pip install adance[diagnostics]``).
+
+python examples/diagnostics.py
+"""
+
+import torch
+
+from adance.samplers import MALA, run_chains, summary, to_arviz
+
+
+def energy(x):
+    """A normal law of standard deviations 1 and 5; ``(B, 2)``."""
+    return 0.5 * (x / torch.tensor([1.0, 5.0])).square().sum(1)
+
+
+generator = torch.Generator().manual_seed(0)
+start = 20 * torch.randn(8, 2, generator=generator)
+for steps in (50, 3000):
+    warm = run_chains(MALA(), energy, start, steps, generator=generator, adapt=steps)
+    chains = run_chains(
+        MALA(), energy, warm.x, steps, generator=generator, step_size=warm.step_size, record=True, thin=2
+    )
+    print(f"{steps} steps:", {name: round(value, 2) for name, value in summary(chains).items()})
+print(to_arviz(chains, energy))

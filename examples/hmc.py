@@ -1,0 +1,31 @@
+"""Hamiltonian Monte Carlo on a law of scales 0.1 to 10: a first run finds the mass, the second uses it.
+
+python examples/hmc.py
+"""
+
+import torch
+
+from adance.samplers import HMC, diagonal_mass, run_chains
+
+scales = torch.logspace(-1, 1, 5)
+
+
+def energy(x):
+    """½Σ(xᵢ/sᵢ)² of ``(B, 5)``."""
+    return 0.5 * (x / scales).square().sum(1)
+
+
+generator = torch.Generator().manual_seed(0)
+start = torch.randn(200, 5, generator=generator)
+first = run_chains(HMC(300), energy, start, generator=generator, adapt=200)
+mass = diagonal_mass(first.x)
+warm = run_chains(HMC(100, mass=mass), energy, first.x, generator=generator, adapt=100)
+final = run_chains(HMC(50, mass=mass), energy, warm.x, generator=generator, step_size=warm.step_size)
+print(f"step size without mass {first.step_size:.3f}, with it {final.step_size:.3f}")
+print(f"acceptance {final.acceptance.mean():.2f}")
+print(
+    "standard deviations",
+    [round(s, 2) for s in final.x.std(0).tolist()],
+    "exact",
+    [round(s, 2) for s in scales.tolist()],
+)

@@ -1,0 +1,86 @@
+"""Gibbs with gradients (Grathwohl et al. 2021): flips of single units, proposed where the gradient says they help."""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy, energy_and_gradient
+from adance.errors import InputError
+from adance.samplers.kernel import Kernel
+from adance.samplers.moves import choose, decide
+from adance.samplers.record import StepInfo
+from adance.samplers.units import check_units, check_values, unit_values
+
+
+class FlipState(NamedTuple):
+    """Positions ``(B, *event)``, their energies ``(B,)`` and gradients."""
+
+    x: Tensor
+    energy: Tensor
+    gradient: Tensor
+
+
+class GibbsWithGradients(Kernel):
+    """One unit i of two values flips, proposed by ``q(i|x) ∝ exp(½ dᵢ(x))``, taken by the Metropolis rule.
+
+    ``dᵢ(x) = −(x'ᵢ − xᵢ) ∂E/∂xᵢ / T`` estimates how much the flip raises the log-probability, by one gradient for all
+    units. The law is exact for any energy that is differentiable between the units' values.
+
+    Args:
+        steps: Steps of one chain; each flips at most one unit.
+        temperature: T of the stationary law ``exp(−E/T)``.
+        values: The two values of a unit, lower first: (0, 1) or (−1, 1). By default ``(energy.low, 1)``, or (0, 1)
+            where the energy does not say.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    exact = True
+    gradients_at_init = 1
+
+    def __init__(self, steps: int = 200, temperature: float = 1.0, values: tuple[float, float] | None = None) -> None:
+        if not (steps >= 0 and temperature > 0):
+            raise InputError(f"GibbsWithGradients needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+        self.steps, self._temperature = steps, temperature
+        self.values = None if values is None else check_values(values)
+
+    @property
+    def temperature(self) -> float:
+        """T of the stationary law."""
+        return self._temperature
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> FlipState:
+        """The state of chains at ``x`` ``(B, *event)``; costs one gradient.
+
+        Raises:
+            InputError: A unit has neither of the two values.
+        """
+        check_units(x, unit_values(energy, self.values), "GibbsWithGradients")
+        return FlipState(x, *energy_and_gradient(energy, x))
+
+    def step(
+        self, energy: Energy, state: FlipState, generator: torch.Generator | None = None
+    ) -> tuple[FlipState, StepInfo]:
+        """Flip at most one unit of every chain, with one gradient."""
+        x, values, gradient = state
+        both = sum(unit_values(energy, self.values))
+        forth = self._log_proposal(both - 2 * x, gradient)
+        # the largest of logits plus Gumbel noise, which is minus the log of an exponential, is a draw of the softmax
+        clock = torch.empty_like(forth).exponential_(generator=generator)
+        unit = (forth - clock.log()).argmax(1, keepdim=True)
+        flat = x.flatten(1)
+        proposal = flat.scatter(1, unit, both - flat.gather(1, unit)).view_as(x)
+        new_values, new_gradient = energy_and_gradient(energy, proposal)
+        back = self._log_proposal(both - 2 * proposal, new_gradient)
+        log_ratio = (values - new_values) / self.temperature + (back - forth).gather(1, unit)[:, 0]
+        taken, probability = decide(log_ratio, new_values, generator)
+        moved = FlipState(
+            choose(taken, proposal, x), choose(taken, new_values, values), choose(taken, new_gradient, gradient)
+        )
+        return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), taken, probability)
+
+    def _log_proposal(self, change: Tensor, gradient: Tensor) -> Tensor:
+        """``log q(i|x)`` of every unit ``(B, d)``, which would each ``change`` by as much."""
+        return (-change * gradient / (2 * self.temperature)).flatten(1).log_softmax(1)

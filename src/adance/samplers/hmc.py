@@ -1,0 +1,197 @@
+"""Hamiltonian Monte Carlo (thesis Algorithm 2.2; Neal 2011), and the leapfrog integrator that it rests on."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy, energy_and_gradient
+from adance.errors import InputError
+from adance.samplers.kernel import Kernel
+from adance.samplers.mass import Mass
+from adance.samplers.moves import adapted, choose, decide, initial_step, rows
+from adance.samplers.record import StepInfo
+
+Velocity = Callable[[Tensor], Tensor]
+"""From momenta ``(B, *event)`` to velocities ``M⁻¹v``."""
+
+
+class Phase(NamedTuple):
+    """Positions and momenta ``(B, *event)``, and the energies ``(B,)`` and gradients at the positions."""
+
+    x: Tensor
+    momentum: Tensor
+    energy: Tensor
+    gradient: Tensor
+
+
+def leapfrog(
+    energy: Energy,
+    x: Tensor,
+    momentum: Tensor,
+    step_size: float | Tensor,
+    steps: int,
+    velocity: Velocity | None = None,
+    gradient: Tensor | None = None,
+) -> Phase:
+    """Hamilton's equations by half a kick, drifts and kicks in turn, half a kick: reversible and volume-preserving.
+
+    Args:
+        energy: The potential.
+        x: Positions ``(B, *event)``.
+        momentum: Momenta ``(B, *event)``.
+        step_size: ε, a number or what broadcasts against ``x``.
+        steps: L ≥ 1; each costs one gradient.
+        velocity: From momenta to velocities; by default mass 1.
+        gradient: The gradient at ``x``, if it is known; else one more is spent.
+    """
+    if gradient is None:
+        gradient = energy_and_gradient(energy, x)[1]
+    momentum = momentum - step_size / 2 * gradient
+    for left in reversed(range(steps)):
+        x = x + step_size * (momentum if velocity is None else velocity(momentum))
+        values, gradient = energy_and_gradient(energy, x)
+        momentum = momentum - (step_size if left else step_size / 2) * gradient
+    return Phase(x, momentum, values, gradient)
+
+
+def euler(
+    energy: Energy,
+    x: Tensor,
+    momentum: Tensor,
+    step_size: float | Tensor,
+    steps: int,
+    velocity: Velocity | None = None,
+) -> Phase:
+    """Hamilton's equations by Euler's method, which neither reverses nor preserves volume: for comparison only.
+
+    Args:
+        energy: The potential.
+        x: Positions ``(B, *event)``.
+        momentum: Momenta ``(B, *event)``.
+        step_size: ε.
+        steps: L ≥ 1.
+        velocity: From momenta to velocities; by default mass 1.
+    """
+    values, gradient = energy_and_gradient(energy, x)
+    for _ in range(steps):
+        moved = x + step_size * (momentum if velocity is None else velocity(momentum))
+        momentum = momentum - step_size * gradient
+        x = moved
+        values, gradient = energy_and_gradient(energy, x)
+    return Phase(x, momentum, values, gradient)
+
+
+class HMCState(NamedTuple):
+    """Positions ``(B, *event)``, their energies ``(B,)`` and gradients, the step size and how often it was adapted."""
+
+    x: Tensor
+    energy: Tensor
+    gradient: Tensor
+    step_size: Tensor
+    updates: int = 0
+
+
+class HMC(Kernel):
+    """Momenta ``v ~ N(0, T·M)``, L leapfrog steps, taken with probability ``min(1, e^((H(x, v) − H(x', v'))/T))``.
+
+    ``H(x, v) = E(x) + ½ vᵀM⁻¹v``, summed over the whole event. The gradient is carried over, so that a step costs L.
+
+    Args:
+        steps: Steps (trajectories) of one chain.
+        step_size: ε, a time: one leapfrog step moves by ``½ε²`` on the gradient; where adaptation begins.
+        leapfrog_steps: L ≥ 1.
+        temperature: T of the stationary law ``exp(−E/T)``.
+        jitter: Each chain's ε, and so the length of its trajectory, is drawn anew for every trajectory, uniformly
+            within this share on either side: trajectories that return where they began cannot do so twice.
+        mass: M: ``None`` for 1, a tensor of the event's shape for a diagonal, or a symmetric positive definite matrix
+            ``(d, d)`` over the flattened event. The inverse covariance is best; see :func:`diagonal_mass` and
+            :func:`dense_mass`.
+        target_acceptance: What adaptation steers to.
+        adaptation: Change of log ε for each step and unit of acceptance error; later it decays as ``n^(−0.6)``.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    exact = True
+    gradients_at_init = 1
+
+    def __init__(
+        self,
+        steps: int = 20,
+        step_size: float = 0.1,
+        leapfrog_steps: int = 10,
+        temperature: float = 1.0,
+        jitter: float = 0.2,
+        mass: Tensor | None = None,
+        target_acceptance: float = 0.8,
+        adaptation: float = 0.2,
+    ) -> None:
+        if not (steps >= 0 and step_size > 0 and leapfrog_steps >= 1 and temperature > 0 and 0 <= jitter < 1):
+            raise InputError(
+                "HMC needs steps ≥ 0, step_size > 0, leapfrog_steps ≥ 1, temperature > 0 and jitter in [0, 1), got "
+                f"{steps}, {step_size}, {leapfrog_steps}, {temperature}, {jitter}"
+            )
+        if not (0 < target_acceptance < 1 and adaptation >= 0):
+            raise InputError(
+                f"HMC needs target_acceptance in (0, 1) and adaptation ≥ 0, got {target_acceptance}, {adaptation}"
+            )
+        self.steps, self.step_size, self.leapfrog_steps = steps, step_size, leapfrog_steps
+        self.gradients_per_step = leapfrog_steps
+        self._temperature, self.jitter = temperature, jitter
+        self.mass = None if mass is None else Mass(mass)
+        self.target_acceptance, self.adaptation = target_acceptance, adaptation
+
+    @property
+    def temperature(self) -> float:
+        """T of the stationary law."""
+        return self._temperature
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> HMCState:
+        """The state of chains at ``x`` ``(B, *event)``; costs one gradient.
+
+        Raises:
+            InputError: The mass fits neither the event's shape nor its flattened length squared.
+        """
+        if self.mass is not None:
+            self.mass.check(x)
+        return HMCState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
+
+    def step(
+        self, energy: Energy, state: HMCState, generator: torch.Generator | None = None
+    ) -> tuple[HMCState, StepInfo]:
+        """Move every chain once, with L gradients; a trajectory whose end has a non-finite energy is refused."""
+        x, T = state.x, self.temperature
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        momentum = T**0.5 * (noise if self.mass is None else self.mass.root(noise))
+        velocity = None if self.mass is None else self.mass.solve
+        eps = self._jittered(state.step_size, x, generator)
+        end = leapfrog(energy, x, momentum, eps, self.leapfrog_steps, velocity, state.gradient)
+        log_ratio = (state.energy - end.energy + _kinetic(momentum, velocity) - _kinetic(end.momentum, velocity)) / T
+        taken, probability = decide(log_ratio, end.energy, generator)
+        moved = state._replace(
+            x=choose(taken, end.x, x),
+            energy=choose(taken, end.energy, state.energy),
+            gradient=choose(taken, end.gradient, state.gradient),
+        )
+        return moved, StepInfo(state.energy, state.gradient.flatten(1).norm(dim=1), taken, probability)
+
+    def _jittered(self, step_size: Tensor, x: Tensor, generator: torch.Generator | None) -> Tensor:
+        if self.jitter == 0:
+            return rows(step_size, x)
+        u = torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
+        return rows(step_size * (1 + self.jitter * (2 * u - 1)), x)
+
+    def adapt(self, state: HMCState, info: StepInfo) -> HMCState:
+        """Steer log ε towards the target acceptance."""
+        assert info.probability is not None
+        eps, n = adapted(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
+        return state._replace(step_size=eps, updates=n)
+
+
+def _kinetic(momentum: Tensor, velocity: Velocity | None) -> Tensor:
+    """``½ vᵀM⁻¹v`` ``(B,)``, over the whole event."""
+    speed = momentum if velocity is None else velocity(momentum)
+    return 0.5 * (momentum * speed).flatten(1).sum(1)

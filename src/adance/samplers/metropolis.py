@@ -1,0 +1,184 @@
+"""The Metropolis–Hastings algorithm (thesis 2.2), with a Gaussian random walk or any proposal; no gradients."""
+
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from adance.configurable import Configurable
+from adance.energies.analytic import Density
+from adance.energies.energy import Energy
+from adance.errors import InputError
+from adance.samplers.kernel import Kernel
+from adance.samplers.moves import adapted, choose, decide, energies, initial_step, rows
+from adance.samplers.record import StepInfo
+
+
+class MetropolisState(NamedTuple):
+    """Positions ``(B, *event)``, their energies ``(B,)``, the step size and how often it was adapted."""
+
+    x: Tensor
+    energy: Tensor
+    step_size: Tensor
+    updates: int = 0
+
+
+class RandomWalkMetropolis(Kernel):
+    """Proposals ``x' = x + sξ``, taken with probability ``min(1, exp(−(E(x') − E(x))/T))``.
+
+    Args:
+        steps: Steps of one chain.
+        step_size: s, the standard deviation of a proposal in every coordinate; where adaptation begins.
+        temperature: T of the stationary law ``exp(−E/T)``.
+        target_acceptance: What adaptation steers to; 0.234 is optimal for smooth laws of many dimensions.
+        adaptation: Change of log s for each step and unit of acceptance error; later it decays as ``n^(−0.6)``.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    exact = True
+    gradients_per_step = 0
+
+    def __init__(
+        self,
+        steps: int = 500,
+        step_size: float = 0.5,
+        temperature: float = 1.0,
+        target_acceptance: float = 0.234,
+        adaptation: float = 0.2,
+    ) -> None:
+        if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
+            raise InputError(
+                "RandomWalkMetropolis needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and "
+                f"adaptation ≥ 0, got {steps}, {step_size}, {temperature}, {target_acceptance}, {adaptation}"
+            )
+        self.steps, self.step_size, self._temperature = steps, step_size, temperature
+        self.target_acceptance, self.adaptation = target_acceptance, adaptation
+
+    @property
+    def temperature(self) -> float:
+        """T of the stationary law."""
+        return self._temperature
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> MetropolisState:
+        """The state of chains at ``x`` ``(B, *event)``; costs one energy."""
+        return MetropolisState(x, energies(energy, x), *initial_step(self.step_size, step_size, x))
+
+    def step(
+        self, energy: Energy, state: MetropolisState, generator: torch.Generator | None = None
+    ) -> tuple[MetropolisState, StepInfo]:
+        """Move every chain once, with one energy; a proposal with a non-finite energy is refused."""
+        x, values = state.x, state.energy
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        proposal = x + rows(state.step_size, x) * noise
+        new_values = energies(energy, proposal)
+        taken, probability = decide((values - new_values) / self.temperature, new_values, generator)
+        moved = state._replace(x=choose(taken, proposal, x), energy=choose(taken, new_values, values))
+        return moved, StepInfo(values, None, taken, probability)
+
+    def adapt(self, state: MetropolisState, info: StepInfo) -> MetropolisState:
+        """Steer log s towards the target acceptance."""
+        assert info.probability is not None
+        s, n = adapted(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
+        return state._replace(step_size=s, updates=n)
+
+
+@runtime_checkable
+class Proposal(Protocol):
+    """A proposal law q; one that is not symmetric also has ``log_prob(to, given) -> (B,)``, its log-density."""
+
+    def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """One proposal for each row of ``x`` ``(B, *event)``."""
+        ...
+
+
+class HastingsState(NamedTuple):
+    """Positions ``(B, *event)`` and their energies ``(B,)``."""
+
+    x: Tensor
+    energy: Tensor
+
+
+class MetropolisHastings(Kernel):
+    """Proposals ``x' ~ q(·|x)`` of any kind, taken with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
+
+    Args:
+        proposal: q, any object with ``sample(x, generator)`` and ``log_prob(to, given)``; without the latter it is
+            taken to be symmetric.
+        steps: Steps of one chain.
+        temperature: T of the stationary law ``exp(−E/T)``.
+
+    Raises:
+        InputError: A number is out of range, or the proposal cannot be sampled.
+    """
+
+    exact = True
+    gradients_per_step = 0
+
+    def __init__(self, proposal: Proposal, steps: int = 500, temperature: float = 1.0) -> None:
+        if not callable(getattr(proposal, "sample", None)):
+            raise InputError(f"a proposal needs sample(x, generator), which {type(proposal).__name__} has not")
+        if not (steps >= 0 and temperature > 0):
+            raise InputError(f"MetropolisHastings needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+        self.proposal, self.steps, self._temperature = proposal, steps, temperature
+
+    @property
+    def temperature(self) -> float:
+        """T of the stationary law."""
+        return self._temperature
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> HastingsState:
+        """The state of chains at ``x`` ``(B, *event)``; costs one energy."""
+        return HastingsState(x, energies(energy, x))
+
+    def step(
+        self, energy: Energy, state: HastingsState, generator: torch.Generator | None = None
+    ) -> tuple[HastingsState, StepInfo]:
+        """Move every chain once, with one energy."""
+        x, values = state
+        proposal = self.proposal.sample(x, generator)
+        new_values = energies(energy, proposal)
+        log_ratio = (values - new_values) / self.temperature
+        log_prob = getattr(self.proposal, "log_prob", None)
+        if log_prob is not None:
+            log_ratio = log_ratio + log_prob(x, proposal) - log_prob(proposal, x)
+        taken, probability = decide(log_ratio, new_values, generator)
+        moved = HastingsState(choose(taken, proposal, x), choose(taken, new_values, values))
+        return moved, StepInfo(values, None, taken, probability)
+
+
+class Flip(Configurable, Proposal):
+    """A symmetric proposal for units with two values: one unit, drawn uniformly for each chain, takes the other one.
+
+    Args:
+        values: The two values that a unit can have.
+    """
+
+    def __init__(self, values: tuple[float, float] = (0.0, 1.0)) -> None:
+        self.values = values
+
+    def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """``x`` ``(B, *event)`` with one unit of each row flipped."""
+        flat = x.flatten(1)
+        units = torch.randint(flat.shape[1], (len(x), 1), generator=generator, device=x.device)
+        return flat.scatter(1, units, sum(self.values) - flat.gather(1, units)).view_as(x)
+
+
+class Independent(Configurable, Proposal):
+    """Proposals from a fixed density, whatever the position: the independence sampler.
+
+    Args:
+        density: An object with ``sample(n, generator)`` and ``log_prob(x)``, as the densities in closed form have.
+    """
+
+    def __init__(self, density: Density) -> None:
+        self.density = density
+
+    def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """As many draws as ``x`` ``(B, *event)`` has rows."""
+        return self.density.sample(len(x), generator)
+
+    def log_prob(self, to: Tensor, given: Tensor) -> Tensor:
+        """Log-densities ``(B,)`` of ``to`` ``(B, *event)``; ``given`` plays no part."""
+        return self.density.log_prob(to)

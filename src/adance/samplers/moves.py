@@ -1,0 +1,60 @@
+"""What kernels share: the Metropolis decision, row-wise choice, and the adaptation of step sizes in warm-up."""
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy, evaluate
+
+
+@torch.no_grad()
+def energies(energy: Energy, x: Tensor) -> Tensor:
+    """Energies ``(B,)`` of ``x`` ``(B, *event)`` without a graph."""
+    return evaluate(energy, x)
+
+
+def decide(log_ratio: Tensor, new_energy: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+    """Take proposals with probability ``min(1, e^log_ratio)`` (thesis 2.2): which are taken, and the probabilities.
+
+    Proposals whose energy is not finite are refused, and so is every proposal of a chain whose ratio is NaN.
+
+    Args:
+        log_ratio: ``(B,)``.
+        new_energy: Energies of the proposals ``(B,)``.
+        generator: Source of randomness.
+    """
+    probability = torch.where(new_energy.isfinite() & ~log_ratio.isnan(), log_ratio.clamp(max=0).exp(), 0.0)
+    u = torch.rand(log_ratio.shape, generator=generator, dtype=log_ratio.dtype, device=log_ratio.device)
+    return u < probability, probability
+
+
+def rows(values: Tensor, x: Tensor) -> Tensor:
+    """One number, or one for each chain ``(B,)``, shaped to broadcast against ``x`` ``(B, *event)``."""
+    return values.view(-1, *[1] * (x.ndim - 1)) if values.ndim else values
+
+
+def choose(taken: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    """Row by row ``new`` where ``taken`` ``(B,)``, else ``old``."""
+    return torch.where(rows(taken, new), new, old)
+
+
+def initial_step(step_size: float, given: Tensor | None, x: Tensor) -> tuple[Tensor, int]:
+    """The step size to begin with, and its number of updates: an adapted one that is given counts as having had 60."""
+    return (x.new_tensor(step_size), 0) if given is None else (given, 60)
+
+
+def adapted(step_size: Tensor, updates: int, probability: Tensor, target: float, gain: float) -> tuple[Tensor, int]:
+    """Robbins–Monro on the logarithm: ``log h ← log h + gain·max(1, n/20)^(−0.6)·(acceptance − target)`` at update n.
+
+    The first twenty updates search at full gain; after them the gains' sum still diverges and that of their squares
+    does not, so that h settles (Andrieu and Thoms 2008, section 4).
+
+    Args:
+        step_size: h, one number, steered by the mean acceptance; or one for each chain ``(B,)``, by its own.
+        updates: Updates so far.
+        probability: Acceptance probabilities ``(B,)``.
+        target: Acceptance to reach.
+        gain: Change of log h at the first updates, for each unit of acceptance error.
+    """
+    acceptance = probability if step_size.ndim else probability.mean()
+    n = updates + 1
+    return step_size * (gain * max(1.0, n / 20) ** -0.6 * (acceptance - target)).exp(), n

@@ -1,0 +1,123 @@
+"""Annealing: a kernel whose step size, noise or temperature changes from step to step."""
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy
+from adance.errors import InputError
+from adance.samplers.kernel import Kernel
+from adance.samplers.record import StepInfo
+
+Range = tuple[float, float]
+
+
+class AnnealedState(NamedTuple):
+    """The kernel's own state, and the steps taken."""
+
+    inner: Any
+    done: int
+
+    @property
+    def x(self) -> Tensor:
+        """Positions ``(B, *event)``."""
+        x: Tensor = self.inner.x
+        return x
+
+    @property
+    def step_size(self) -> Tensor | None:
+        """The kernel's step size, where it adapts one."""
+        return getattr(self.inner, "step_size", None)
+
+
+class Annealed(Kernel):
+    """Any kernel, with settings that go from a first to a last value during its steps and then stay.
+
+    Each range is ``(first, last)`` of the setting of that name; the kernel must have it. A kernel that adapts its step
+    size goes on doing so in warm-up unless its step size is scheduled.
+
+    Args:
+        kernel: The kernel.
+        steps: Steps of the schedule, and of one chain unless told otherwise.
+        step_size: Range of the step size.
+        noise_std: Range of the noise's standard deviation, of kernels with one.
+        temperature: Range of the temperature.
+        shape: ``geometric``: settings change by one factor each step (both ends above 0). ``linear``: by one amount.
+
+    Raises:
+        InputError: A range does not fit the shape, nothing is scheduled, or the kernel lacks the setting.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        steps: int = 100,
+        step_size: Range | None = None,
+        noise_std: Range | None = None,
+        temperature: Range | None = None,
+        shape: Literal["geometric", "linear"] = "geometric",
+    ) -> None:
+        if steps < 1:
+            raise InputError(f"Annealed needs steps ≥ 1, got {steps}")
+        if shape not in ("geometric", "linear"):
+            raise InputError(f"unknown shape {shape!r}; one of geometric, linear")
+        ranges = {"step_size": step_size, "noise_std": noise_std, "temperature": temperature}
+        paths = {name: _path(ends, steps, shape) for name, ends in ranges.items() if ends is not None}
+        self._check(kernel, paths)
+        self.steps, self.step_sizes = steps, paths.get("step_size")
+        self.kernels = [_with(kernel, {name: path[i] for name, path in paths.items()}) for i in range(steps)]
+        self.exact = kernel.exact and temperature is None
+        self.gradients_at_init, self.gradients_per_step = kernel.gradients_at_init, kernel.gradients_per_step
+
+    def _check(self, kernel: Kernel, paths: dict[str, list[float]]) -> None:
+        if not paths:
+            raise InputError("Annealed needs at least one of step_size, noise_std and temperature")
+        for name in paths:
+            if name not in kernel.init_args:
+                raise InputError(f"{type(kernel).__name__} has no {name} to anneal")
+
+    @property
+    def temperature(self) -> float:
+        """The kernel's at the last step."""
+        return self.kernels[-1].temperature
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> AnnealedState:
+        """The state of chains at ``x`` ``(B, *event)``, at the first step of the schedule."""
+        return AnnealedState(self.kernels[0].init(energy, x, step_size), 0)
+
+    def step(
+        self, energy: Energy, state: AnnealedState, generator: torch.Generator | None = None
+    ) -> tuple[AnnealedState, StepInfo]:
+        """Move every chain once, by the settings of this step."""
+        i = min(state.done, self.steps - 1)
+        inner = state.inner
+        if self.step_sizes is not None and hasattr(inner, "step_size"):
+            inner = inner._replace(step_size=torch.full_like(inner.step_size, self.step_sizes[i]))
+        inner, info = self.kernels[i].step(energy, inner, generator)
+        return AnnealedState(inner, state.done + 1), info
+
+    def adapt(self, state: AnnealedState, info: StepInfo) -> AnnealedState:
+        """As the kernel does."""
+        return state._replace(inner=self.kernels[0].adapt(state.inner, info))
+
+
+def _path(ends: Range, steps: int, shape: str) -> list[float]:
+    first, last = ends
+    if shape == "geometric" and not (first > 0 and last > 0):
+        raise InputError(f"a geometric schedule needs both ends above 0, got {tuple(ends)}; shape='linear' has 0 too")
+    shares = [i / max(steps - 1, 1) for i in range(steps)]
+    if shape == "geometric":
+        return [math.exp((1 - share) * math.log(first) + share * math.log(last)) for share in shares]
+    return [(1 - share) * first + share * last for share in shares]
+
+
+def _with(kernel: Kernel, settings: dict[str, float]) -> Kernel:
+    """The kernel made anew with other ``settings``; noise and temperature displace each other."""
+    args = dict(kernel.init_args)
+    if "noise_std" in settings and "temperature" not in settings and "temperature" in args:
+        args["temperature"] = None
+    if "temperature" in settings and "noise_std" not in settings and "noise_std" in args:
+        args["noise_std"] = None
+    return type(kernel)(**(args | settings))

@@ -1,0 +1,170 @@
+"""Parallel tempering (Swendsen and Wang 1986; Geyer 1991) over any kernel."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy, evaluate
+from adance.errors import InputError
+from adance.samplers.kernel import Kernel
+from adance.samplers.moves import energies
+from adance.samplers.record import StepInfo
+
+
+class TemperingState(NamedTuple):
+    """Chains at every temperature.
+
+    Attributes:
+        inner: The kernel's state of all ``K·B`` chains, coldest first.
+        chains: B.
+        done: Steps taken.
+        swapped: Mean swap probability of each pair of neighbours, summed over their trials ``(K − 1,)``.
+        probability: Acceptance probabilities of the last step ``(K·B,)``, where the kernel has them.
+    """
+
+    inner: Any
+    chains: int
+    done: int
+    swapped: Tensor
+    probability: Tensor | None
+
+    @property
+    def x(self) -> Tensor:
+        """Positions of the coldest chains ``(B, *event)``."""
+        x: Tensor = self.inner.x[: self.chains]
+        return x
+
+    @property
+    def step_size(self) -> Tensor | None:
+        """The coldest chains' step size, where the kernel adapts one; every chain's is ``inner.step_size``."""
+        step_sizes = getattr(self.inner, "step_size", None)
+        return None if step_sizes is None else step_sizes[0]
+
+
+class Tempering(Kernel):
+    """K copies of every chain, each at its own temperature, whose neighbours exchange positions.
+
+    The kernel runs on the energy ``E·T/T_k``, so that it may be any; step sizes are adapted at each temperature. Every
+    step ends with exchanges between neighbours k and k + 1, even and odd k in turn, each taken with probability
+    ``min(1, exp((1/T_k − 1/T_(k+1))(E_k − E_(k+1))))``, which leaves the joint law as it is. ``x`` are the chains at
+    the first temperature. The energy is called once for each temperature, so it may know its rows.
+
+    Args:
+        kernel: The kernel; its own temperature plays no part.
+        temperatures: T_1 < T_2 < …, of which the first is the target's.
+        steps: Steps of one chain; by default the kernel's.
+
+    Raises:
+        InputError: The temperatures are fewer than two, not above 0 or not increasing.
+    """
+
+    def __init__(
+        self, kernel: Kernel, temperatures: Sequence[float] = (1.0, 2.0, 4.0, 8.0), steps: int | None = None
+    ) -> None:
+        ladder = list(temperatures)
+        rising = all(low < high for low, high in pairwise(ladder))
+        if len(ladder) < 2 or not rising or not ladder[0] > 0:
+            raise InputError(f"Tempering needs two or more increasing temperatures above 0, got {ladder}")
+        if steps is not None and steps < 0:
+            raise InputError(f"Tempering needs steps ≥ 0, got {steps}")
+        if not kernel.temperature > 0:
+            raise InputError("Tempering needs a kernel whose temperature is above 0")
+        self.kernel, self.temperatures = kernel, ladder
+        self.steps, self.exact = kernel.steps if steps is None else steps, kernel.exact
+        self.gradients_at_init = len(ladder) * kernel.gradients_at_init
+        self.gradients_per_step = len(ladder) * kernel.gradients_per_step
+
+    @property
+    def temperature(self) -> float:
+        """That of the coldest chains."""
+        return self.temperatures[0]
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> TemperingState:
+        """The state of chains that start from ``x`` ``(B, *event)`` at every temperature.
+
+        ``step_size`` is one number, from which all temperatures begin, or one for each of the ``K·B`` chains.
+        """
+        K, B = len(self.temperatures), len(x)
+        if step_size is not None:
+            step_size = step_size.expand(K * B)
+        inner = self.kernel.init(self._scaled(energy), x.repeat(K, *[1] * (x.ndim - 1)), step_size)
+        if hasattr(inner, "step_size"):
+            inner = inner._replace(step_size=inner.step_size.expand(K * B))
+        return TemperingState(inner, B, 0, x.new_zeros(K - 1), None)
+
+    def step(
+        self, energy: Energy, state: TemperingState, generator: torch.Generator | None = None
+    ) -> tuple[TemperingState, StepInfo]:
+        """Move every chain once at its temperature, then exchange neighbours."""
+        B, scaled = state.chains, self._scaled(energy)
+        inner, info = self.kernel.step(scaled, state.inner, generator)
+        factors = self._factors(inner.x)
+        values = inner.energy / factors if hasattr(inner, "energy") else energies(scaled, inner.x) / factors
+        order, swapped = self._exchange(values.view(-1, B), state.done % 2, generator)
+        inner = _reordered(inner, order, factors / factors[order])
+        state = TemperingState(inner, B, state.done + 1, state.swapped + swapped, info.probability)
+        cold = [None if value is None else value[:B] for value in info]
+        assert cold[0] is not None
+        first = factors[0]
+        norm = None if cold[1] is None else cold[1] / first
+        return state, StepInfo(cold[0] / first, norm, cold[2], cold[3])
+
+    def adapt(self, state: TemperingState, info: StepInfo) -> TemperingState:
+        """As the kernel does, at each temperature by the mean acceptance there."""
+        if state.probability is None:
+            return state
+        means = state.probability.view(-1, state.chains).mean(1, keepdim=True).expand(-1, state.chains).flatten()
+        return state._replace(inner=self.kernel.adapt(state.inner, info._replace(probability=means)))
+
+    def swap_rates(self, state: TemperingState) -> Tensor:
+        """Mean swap probability of each pair of neighbours so far ``(K − 1,)``; below 0.2 wants a denser ladder."""
+        pairs = torch.arange(len(self.temperatures) - 1, device=state.swapped.device)
+        trials = torch.where(pairs % 2 == 0, (state.done + 1) // 2, state.done // 2)
+        return state.swapped / trials
+
+    def _factors(self, x: Tensor) -> Tensor:
+        """``T/T_k`` for every row of ``x`` ``(K·B, *event)``."""
+        factors = x.new_tensor([self.kernel.temperature / t for t in self.temperatures])
+        return factors.repeat_interleave(len(x) // len(self.temperatures))
+
+    def _scaled(self, energy: Energy) -> Energy:
+        factors = [self.kernel.temperature / t for t in self.temperatures]
+
+        def scaled(x: Tensor) -> Tensor:
+            parts = x.chunk(len(factors))
+            return torch.cat([f * evaluate(energy, part) for f, part in zip(factors, parts, strict=True)])
+
+        return scaled
+
+    def _exchange(self, values: Tensor, parity: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        """Which row ``(K·B,)`` each row takes its chain from, and the mean probabilities of the pairs that tried."""
+        K, B = values.shape
+        pairs = torch.arange(K - 1, device=values.device)
+        inverse = 1 / values.new_tensor(self.temperatures)
+        log_ratio = (inverse[:-1] - inverse[1:])[:, None] * (values[:-1] - values[1:])
+        tried = (pairs % 2 == parity)[:, None]
+        probability = torch.where(tried & ~log_ratio.isnan(), log_ratio.clamp(max=0).exp(), 0.0)
+        u = torch.rand(probability.shape, generator=generator, dtype=values.dtype, device=values.device)
+        swap = (u < probability).long()
+        rung = torch.arange(K, device=values.device)[:, None].repeat(1, B)
+        rung[:-1] += swap
+        rung[1:] -= swap
+        order = rung * B + torch.arange(B, device=values.device)
+        return order.flatten(), probability.mean(1)
+
+
+def _reordered(state: Any, order: Tensor, scale: Tensor) -> Any:
+    """The state with chains exchanged: what goes with a chain follows it, energies to their new temperature."""
+    moved: dict[str, Tensor] = {}
+    for name in ("x", "momentum", "energy", "gradient"):
+        value = getattr(state, name, None)
+        if value is None:
+            continue
+        value = value[order]
+        if name in ("energy", "gradient"):
+            value = value * scale.view(-1, *[1] * (value.ndim - 1))
+        moved[name] = value
+    return state._replace(**moved)
