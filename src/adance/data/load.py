@@ -42,8 +42,8 @@ def load_data(source: str | Path, *, seed: int = 0, held_out: float = 0.1, image
     if image_size is not None and image_size < 1:
         raise InputError(f"image_size is {image_size}: it must be at least 1 pixel")
     named = isinstance(source, str) and source in NAMES
-    again = {"source": source if named else str(Path(source).resolve()), "seed": seed, "held_out": held_out}
     data = finish(_read(source, seed, image_size), held_out, seed)
+    again = {"source": source if named else str(Path(source).resolve()), "seed": seed, "held_out": held_out}
     return replace(data, source={**again, "image_size": image_size})
 
 
