@@ -1,0 +1,1 @@
+"""Evaluation: how good a model is, in numbers that say what they are of."""
