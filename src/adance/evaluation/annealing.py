@@ -62,9 +62,7 @@ def plan(
     betas, step_sizes = [0.0], list[Tensor | None]()
     while betas[-1] < 1 and len(betas) < max_temperatures:
         betas.append(_next(bridge.gap(x), betas[-1], target))
-        ends = run_chains(
-            kernel, bridge.at(betas[-1]), x, generator=generator, adapt=kernel.steps, step_size=step_size
-        )
+        ends = run_chains(kernel, bridge.at(betas[-1]), x, generator=generator, adapt=kernel.steps, step_size=step_size)
         x, step_size = ends.x, ends.step_size
         step_sizes.append(step_size)
     complete = betas[-1] == 1
@@ -110,7 +108,11 @@ def anneal_forward(
 
 @torch.no_grad()
 def anneal_backward(
-    bridge: Bridge, schedule: Schedule, x: Tensor, kernel: Kernel | None = None, generator: torch.Generator | None = None
+    bridge: Bridge,
+    schedule: Schedule,
+    x: Tensor,
+    kernel: Kernel | None = None,
+    generator: torch.Generator | None = None,
 ) -> Tensor:
     """Chains from the model to the base, from samples ``x`` ``(n, *event)`` of the model.
 

@@ -57,7 +57,7 @@ class Classifier(Extractor):
     def __init__(self, data: Dataset, seed: int = 0) -> None:
         if data.train_labels is None:
             raise InputError(f"--features classifier: {data.name} has no labels; choose pixels or a TorchScript file")
-        self.classes = data.train_labels.unique().tolist()
+        self.classes = torch.unique(data.train_labels).tolist()
         if len(self.classes) < 2:
             raise InputError(f"--features classifier: {data.name} has one class only; choose pixels")
         self.key = content_key(VERSION, data.train, data.train_labels, data.transform.state(), seed)
@@ -94,7 +94,7 @@ class Classifier(Extractor):
 
 def _train(data: Dataset, network: nn.Sequential, seed: int) -> nn.Sequential:
     assert data.train_labels is not None
-    labels = torch.searchsorted(data.train_labels.unique(), data.train_labels)
+    labels = torch.searchsorted(torch.unique(data.train_labels), data.train_labels)
     with seeded(seed):
         network = make_network(data.event_shape, network[-1].out_features)  # type: ignore[arg-type]
         generator = torch.Generator()

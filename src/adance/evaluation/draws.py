@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.errors import InputError
 from adance.evaluation.reference import as_events
-from adance.samplers.kernel import Kernel, run_chains
+from adance.samplers.kernel import run_chains
 from adance.samplers.langevin import Langevin
 from adance.samplers.sampling import sampling_steps
 from adance.training.run import Run, Start
@@ -25,7 +25,7 @@ class Draw:
         name: Such as ``short-run from noise``.
         start: Where chains start.
         steps: Steps of a chain in all.
-        noise_free: How many of the last steps have σ = 0.
+        noise_free: How many of the last steps are taken with σ = 0 too, from the same chains; 0 for none.
         adapt: How many of the first steps adapt the step size, for kernels that do.
     """
 
@@ -45,19 +45,21 @@ def all_draws(run: Run) -> list[Draw]:
     away the last noise. Adjusted kernels are exact as they are, and have none.
     """
     kernel = run.sampler
+    noisy = isinstance(kernel, Langevin) and kernel.noise_std > 0
     lengths = {"default": sampling_steps(kernel), "short-run": kernel.steps, "long-run": LONGER * kernel.steps}
-    draws = []
-    for kind, length in lengths.items():
-        for start in ("noise", "buffer"):
-            if start == "buffer" and (kind == "default" or run.buffer is None):
-                continue
-            name = f"{kind} from {'noise' if start == 'noise' else 'the buffer'}"
-            adapt = length // 2 if start == "noise" or kind == "long-run" else length
-            draws.append(Draw(name, start, length, 0, adapt))  # type: ignore[arg-type]
-            free = min(NOISE_FREE, length // 3)
-            if isinstance(kernel, Langevin) and kernel.noise_std > 0 and free > 0:
-                draws.append(Draw(f"{name}, last {free} steps noise-free", start, length, free))  # type: ignore[arg-type]
-    return draws
+    starts: list[tuple[Start, str]] = [("noise", "noise"), ("buffer", "the buffer")]
+    return [
+        Draw(
+            name=f"{kind} from {what}",
+            start=start,
+            steps=steps,
+            noise_free=min(NOISE_FREE, steps // 3) if noisy else 0,
+            adapt=steps if kind == "short-run" else steps // 2,
+        )
+        for kind, steps in lengths.items()
+        for start, what in starts
+        if start == "noise" or (kind != "default" and run.buffer is not None)
+    ]
 
 
 def choose_draws(run: Run, chosen: Sequence[str]) -> list[Draw]:
@@ -68,24 +70,28 @@ def choose_draws(run: Run, chosen: Sequence[str]) -> list[Draw]:
     """
     draws = all_draws(run)
     for choice in chosen:
-        if not any(draw.name.startswith(choice) for draw in draws):
-            names = "; ".join(draw.name for draw in draws)
+        if not any(way.name.startswith(choice) for way in draws):
+            names = "; ".join(way.name for way in draws)
             raise InputError(f"--samples {choice}: begins none of: {names}")
-    return [draw for draw in draws if not chosen or any(draw.name.startswith(choice) for choice in chosen)]
+    return [way for way in draws if not chosen or any(way.name.startswith(choice) for choice in chosen)]
 
 
-def draw(run: Run, way: Draw, n: int, seed: int = 0) -> Tensor:
-    """``(n, *event)`` samples drawn in one way, in the model's units, images clamped to [−1, 1], on the CPU.
+def draw(run: Run, way: Draw, n: int, seed: int = 0) -> dict[str, Tensor]:
+    """Samples ``(n, *event)`` in the model's units by name, images clamped to [−1, 1], on the CPU.
 
-    Chains that ended nowhere finite are kept as they are only for vectors; the features of such a row are an error.
+    The second set, where there is one, is of the same chains with the last steps noise-free. Rows may be non-finite
+    where a chain left the numbers.
     """
     generator = torch.Generator(run.device).manual_seed(seed)
     x = run.starts(n, way.start, generator)
-    noisy = way.steps - way.noise_free
-    chains = run_chains(run.sampler, run.energy, x, noisy, generator=generator, adapt=way.adapt)
-    x = chains.x
+    kernel, first = run.sampler, way.steps - way.noise_free
+    x = run_chains(kernel, run.energy, x, first, generator=generator, adapt=way.adapt).x
+    drawn = {way.name: x}
     if way.noise_free:
-        assert isinstance(run.sampler, Langevin)
-        still = Langevin(way.noise_free, run.sampler.step_size, noise_std=0, bounds=run.sampler.bounds)
-        x = run_chains(still, run.energy, x, generator=generator).x
-    return as_events(x, run.data["kind"]).cpu()
+        assert isinstance(kernel, Langevin)
+        still = Langevin(way.noise_free, kernel.step_size, noise_std=0, bounds=kernel.bounds)
+        drawn = {
+            way.name: run_chains(kernel, run.energy, x, way.noise_free, generator=generator).x,
+            f"{way.name}, last {way.noise_free} noise-free": run_chains(still, run.energy, x).x,
+        }
+    return {name: as_events(x, run.data["kind"]).cpu() for name, x in drawn.items()}

@@ -1,5 +1,7 @@
 """The extractor that a name or a path means."""
 
+import torch
+
 from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.classifier import Classifier
@@ -26,7 +28,7 @@ def find_extractor(
         InputError: There is no such extractor, or it does not fit these data.
     """
     if features is None:
-        labelled = data.train_labels is not None and len(data.train_labels.unique()) > 1
+        labelled = data.train_labels is not None and len(torch.unique(data.train_labels)) > 1
         features = "classifier" if labelled else "pixels"
     if name is not None and features in NAMES:
         raise InputError(f"--features_name names the features of a file; {features} has its own name")

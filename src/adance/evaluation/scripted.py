@@ -11,15 +11,13 @@ from adance.errors import InputError
 from adance.evaluation.cache import file_key
 from adance.evaluation.extractor import Extractor
 
-INCEPTION_URL = (
-    "https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/inception-2015-12-05.pt"
-)
+INCEPTION_URL = "https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/inception-2015-12-05.pt"
 CLASSES_FLOOR = 1e-30
 
 
 def _load(path: Path, device: torch.device) -> Any:
     try:
-        return torch.jit.load(str(path), map_location=device).eval()
+        return torch.jit.load(str(path), map_location=device).eval()  # type: ignore[no-untyped-call]
     except (RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InputError(f"{path} is not a TorchScript file that can be read ({reason})") from None
@@ -45,7 +43,9 @@ class Scripted(Extractor):
     ) -> None:
         self.path, self.device = Path(path), torch.device(device)
         if not self.path.is_file():
-            raise InputError(f"--features {path}: no such file; give inception, classifier, pixels or a TorchScript file")
+            raise InputError(
+                f"--features {path}: no such file; give inception, classifier, pixels or a TorchScript file"
+            )
         self.name = name or self.path.stem
         self.module = _load(self.path, self.device)
         self.repeats = 1
@@ -69,12 +69,18 @@ class Scripted(Extractor):
         grey = len(event_shape) == 3 and event_shape[0] == 1
         complaint = ""
         for self.repeats in (1, 3) if grey else (1,):
-            try:
-                self.features(torch.zeros(2, *event_shape))
+            complaint = self._complaint(event_shape)
+            if not complaint:
                 return self.repeats
-            except RuntimeError as error:
-                complaint = str(error).strip().splitlines()[-1]
         raise InputError(f"{self.path} does not take events of shape {event_shape}: {complaint}")
+
+    def _complaint(self, event_shape: tuple[int, ...]) -> str:
+        """What the module says against two events; nothing where it takes them."""
+        try:
+            self.features(torch.zeros(2, *event_shape))
+        except RuntimeError as error:
+            return (str(error).strip().splitlines() or ["an error without words"])[-1]
+        return ""
 
 
 class Inception(Extractor):
