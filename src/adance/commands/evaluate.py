@@ -36,11 +36,9 @@ def run(argv: list[str]) -> None:
         "--split", type=Literal["train", "test"], default=defaults.split, help="split that samples are compared with"
     )
     parser.add_argument(
-        "--samples", type=list[str], default=[], help="ways to draw, by how their names begin, such as '[default]'"
+        "--samples", type=str, nargs="+", default=[], help="ways to draw, by how their names begin, such as default"
     )
-    parser.add_argument(
-        "--outliers", type=list[str], default=[], help="outlier sets: names or paths, such as '[mnist]'"
-    )
+    parser.add_argument("--outliers", type=str, nargs="+", default=[], help="outlier sets: names or paths")
     parser.add_argument("--chains", type=int, default=defaults.chains, help="annealed chains in each direction")
     parser.add_argument(
         "--max_temperatures", type=int, default=defaults.max_temperatures, help="most temperatures of the annealing"

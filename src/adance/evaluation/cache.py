@@ -39,10 +39,10 @@ def file_key(path: Path) -> str:
 def read_tensors(path: Path) -> dict[str, Tensor] | None:
     """Tensors that were kept at ``path``; ``None`` where there are none, or the file is broken."""
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
     try:
-        return load_file(path)
+        return load(path.read_bytes())  # not mapped: a file that changes on disk must not change what was read
     except (OSError, SafetensorError):
         return None
 

@@ -39,7 +39,8 @@ def save_class_marginal(samples: Tensor, real: Tensor, names: list[str], path: P
     for shift, rows, colour, label in ((-0.2, samples, COLOUR, "samples"), (0.2, real, REAL, "real data")):
         axes.bar(places + shift, rows.exp().mean(0), width=0.4, color=colour, label=label)
     axes.set(xlabel="class y", ylabel="p(y)")
-    axes.legend(frameon=False)
+    axes.margins(y=0.2)
+    axes.legend(frameon=False, ncols=2, loc="upper right")
     _name_classes(axes, names)
     _save(figure, path)
 

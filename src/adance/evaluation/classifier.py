@@ -61,13 +61,14 @@ class Classifier(Extractor):
         if len(self.classes) < 2:
             raise InputError(f"--features classifier: {data.name} has one class only; choose pixels")
         self.key = content_key(VERSION, data.train, data.train_labels, data.transform.state(), seed)
-        self.network = make_network(data.event_shape, len(self.classes))
         path = cache_folder("classifiers", f"{self.key}.safetensors")
         kept = read_tensors(path)
         if kept is None:
-            self.network = _train(data, self.network, seed)
+            self.network = _train(data, len(self.classes), seed)
             keep_tensors(path, self.network.state_dict())
         else:
+            with seeded(seed):  # the weights that are drawn are replaced, but drawing them would move torch's generator
+                self.network = make_network(data.event_shape, len(self.classes))
             self.network.load_state_dict(kept)
         self.network.eval().requires_grad_(False)
         self.accuracy = self._accuracy(data)
@@ -92,11 +93,11 @@ class Classifier(Extractor):
         return float((torch.tensor(self.classes)[guesses] == data.test_labels).double().mean())
 
 
-def _train(data: Dataset, network: nn.Sequential, seed: int) -> nn.Sequential:
+def _train(data: Dataset, classes: int, seed: int) -> nn.Sequential:
     assert data.train_labels is not None
     labels = torch.searchsorted(torch.unique(data.train_labels), data.train_labels)
     with seeded(seed):
-        network = make_network(data.event_shape, network[-1].out_features)  # type: ignore[arg-type]
+        network = make_network(data.event_shape, classes)
         generator = torch.Generator()
         generator.set_state(torch.get_rng_state())  # batches go on in the stream that the weights came from
     optimizer = torch.optim.Adam(network.parameters(), RATE)

@@ -11,6 +11,9 @@ from adance.errors import InputError
 from adance.evaluation.reference import Reference
 from adance.training.config import seeded
 
+LEAST = -600.0
+"""Least log-probability, still a number in float64 once it is exponentiated."""
+
 
 class _Given(nn.Module):
     """Stands where torchmetrics wants a network: its input are the features ``(B, d)``."""
@@ -103,7 +106,9 @@ def inception_score(log_probabilities: Tensor, *, splits: int = 10, seed: int = 
         raise InputError(f"the score of {n} images cannot be taken in {splits} splits; give at least {splits} images")
     with _quiet(), seeded(seed):
         metric = InceptionScore(feature=_Given(classes), splits=splits).set_dtype(torch.float64)
-        metric.update(log_probabilities.double()[torch.randperm(n)[: n - n % splits]])
+        # A probability that underflows to 0 would make 0·∞ of its term.
+        log_p = log_probabilities.double().log_softmax(1).clamp(min=LEAST)
+        metric.update(log_p[torch.randperm(n)[: n - n % splits]])
         mean, spread = metric.compute()
     return float(mean), float(spread) if splits > 1 else 0.0
 

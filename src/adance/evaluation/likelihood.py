@@ -86,10 +86,11 @@ def _chains_of_model(run: Run, data: Dataset, bridge: Bridge, chains: int, gener
 
 
 def _bracket_figures(bracket: Bracket, n: int, common: dict[str, Any], forced: str | None) -> list[Figure]:
+    unsure = "" if bracket.closed else ", not an estimate"
     shared = {**common, "n": n, "samples": "annealed chains", "note": _joined(bracket.verdict, forced)}
     return [
-        Figure(measure="log_z_lower", name="log Z, from below", value=bracket.lower, **shared),
-        Figure(measure="log_z_upper", name="log Z, from above", value=bracket.upper, **shared),
+        Figure(measure="log_z_lower", name=f"log Z, from below{unsure}", value=bracket.lower, **shared),
+        Figure(measure="log_z_upper", name=f"log Z, from above{unsure}", value=bracket.upper, **shared),
         Figure(
             measure="log_z_forward",
             name="log Z, annealed forward",
@@ -111,7 +112,7 @@ def _likelihood_figures(
     energies: Tensor, bracket: Bracket, log_det: float, size: int, common: dict[str, Any], forced: str | None
 ) -> list[Figure]:
     mean, error = -float(energies.mean()), float(energies.std()) / math.sqrt(len(energies))
-    figures = []
+    figures, unsure = [], "" if bracket.closed else ", not an estimate"
     for side, log_z in (("lower", bracket.upper), ("upper", bracket.lower)):
         nats = mean - log_z + log_det
         where = "from below" if side == "lower" else "from above"
@@ -119,7 +120,7 @@ def _likelihood_figures(
         figures.append(
             Figure(
                 measure=f"log_likelihood_{side}",
-                name=f"log-likelihood (nats), {where}",
+                name=f"log-likelihood (nats), {where}{unsure}",
                 value=nats,
                 spread=error,
                 better="higher",
@@ -130,7 +131,7 @@ def _likelihood_figures(
         figures.append(
             Figure(
                 measure=f"bits_per_dimension_{other}",
-                name=f"bits per dimension, {'from above' if other == 'upper' else 'from below'}",
+                name=f"bits per dimension, {'from above' if other == 'upper' else 'from below'}{unsure}",
                 value=-nats / size / math.log(2),
                 spread=error / size / math.log(2),
                 better="lower",

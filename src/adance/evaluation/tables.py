@@ -32,12 +32,12 @@ def _samples_table(figures: list[Figure]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for figure in measures.values():
         table.add_column(_short(figure) + ARROWS[figure.better], justify="right")
-    for name in dict.fromkeys(figure.samples for figure in figures):
-        row = {figure.measure: figure for figure in figures if figure.samples == name}
+    for samples in dict.fromkeys(figure.samples for figure in figures):
+        row = {figure.measure: figure for figure in figures if figure.samples == samples}
         first = next(iter(row.values()))
         values = (_value(row[measure]) if measure in row else "" for measure in measures)
         chain = "" if first.chain_length is None else str(first.chain_length)
-        table.add_row(name, chain, str(first.n), *values)
+        table.add_row(samples, chain, str(first.n), *values)
     return table
 
 
