@@ -3,8 +3,8 @@
     python benchmarks/frechet_cifar10.py CIFAR10.npz FEATURES.pt [--name Lite0] [--n 2000]
 
 CIFAR10.npz holds x_train and x_test, images (N, 32, 32, 3) of bytes; FEATURES.pt is TorchScript, from images
-(B, 3, H, W) in [−1, 1] to features (B, d). Compares the first n training images with the first n test images. Prints one line of
-JSON.
+(B, 3, H, W) in [−1, 1] to features (B, d). Compares the first n training images with the first
+n test images, and prints one line of JSON.
 """
 
 import argparse
