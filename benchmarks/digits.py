@@ -16,36 +16,13 @@ import time
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 import adance
 from adance.cli import main as command
+from adance.evaluation import classify, extract, find_extractor, frechet_distance, load_reference
 
 RESULTS = Path(__file__).parent / "results"
-
-
-def classifier(x: Tensor, y: Tensor) -> nn.Sequential:
-    """A small network that tells the digits ``x`` ``(N, 64)`` apart; its fourth layer gives 32 features."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        net = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 32), nn.ReLU(), nn.Linear(32, 10))
-        optimizer = torch.optim.Adam(net.parameters(), 1e-3)
-        for _ in range(1500):
-            rows = torch.randint(0, len(x), (128,))
-            loss = F.cross_entropy(net(x[rows] + 0.1 * torch.randn(128, 64)), y[rows])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-    return net.eval().requires_grad_(False)
-
-
-def frechet(a: Tensor, b: Tensor) -> float:
-    """Fréchet distance of two sets of features ``(N, D)`` in float64."""
-    mean = (a.mean(0) - b.mean(0)).square().sum()
-    cov_a, cov_b = torch.cov(a.T), torch.cov(b.T)
-    roots = torch.linalg.eigvals(cov_a @ cov_b).real.clamp(min=0).sqrt().sum()
-    return float(mean + cov_a.trace() + cov_b.trace() - 2 * roots)
 
 
 class DigitJudge:
@@ -53,20 +30,16 @@ class DigitJudge:
 
     def __init__(self) -> None:
         data = adance.load_data("digits")
-        train, test = (data.batch(torch.arange(n), split).flatten(1) for split, n in (("train", 1400), ("test", 397)))
-        self.net = classifier(train, data.train_labels)
-        self.target = self.features(test)
-        self.floor = frechet(self.features(train), self.target)
-
-    def features(self, x: Tensor) -> Tensor:
-        """The classifier's 32 features ``(N, 32)`` of digits ``(N, 64)``, float64."""
-        return self.net[:4](x).double()
+        self.classifier = find_extractor("classifier", data)
+        self.target = load_reference(self.classifier, data, "test")
+        training = data.batch(torch.arange(len(data.train)))
+        self.floor = frechet_distance(self.target, extract(self.classifier, training))
 
     def measure(self, samples: Tensor) -> dict[str, object]:
         """Distance to the held-out digits, and samples in each class."""
-        x = samples.flatten(1).clamp(-1, 1)
-        classes = torch.bincount(self.net(x).argmax(1), minlength=10).tolist()
-        return {"frechet": frechet(self.features(x), self.target), "classes": classes}
+        x = samples.clamp(-1, 1)
+        classes = torch.bincount(classify(self.classifier, x).argmax(1), minlength=10).tolist()
+        return {"frechet": frechet_distance(self.target, extract(self.classifier, x)), "classes": classes}
 
 
 def main() -> None:

@@ -15,6 +15,7 @@ from typing import TextIO
 COMMANDS = {
     "train": "train an energy-based model into a run folder",
     "sample": "draw samples from a run, or fill in part of given images",
+    "evaluate": "measure a run: distances of samples from data, likelihood, outlier detection",
     "score": "energy, and log-density where the model claims one, of every row of a data set",
 }
 

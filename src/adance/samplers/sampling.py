@@ -22,6 +22,10 @@ def draw_samples(
         steps: Number of steps instead.
         generator: Source of randomness.
     """
-    if steps is None:
-        steps = (20 if kernel.exact else 2) * kernel.steps
+    steps = sampling_steps(kernel) if steps is None else steps
     return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2)
+
+
+def sampling_steps(kernel: Kernel) -> int:
+    """Steps of a chain of :func:`draw_samples` unless told otherwise."""
+    return (20 if kernel.exact else 2) * kernel.steps

@@ -98,7 +98,7 @@ class Run:
         if n < 1:
             raise InputError(f"cannot draw {n} samples; at least 1")
         generator = torch.Generator(self.device).manual_seed(seed)
-        starts = self._starts(n, start, generator)
+        starts = self.starts(n, start, generator)
         if given is None and kept is None:
             return draw_samples(self.sampler, self.energy, starts, steps, generator).x
         if given is None or kept is None:
@@ -125,7 +125,12 @@ class Run:
         """
         return data_of(self.folder.read_config())
 
-    def _starts(self, n: int, start: Start, generator: torch.Generator) -> Tensor:
+    def starts(self, n: int, start: Start, generator: torch.Generator) -> Tensor:
+        """Starts ``(n, *event)`` of chains, on the energy's device.
+
+        Raises:
+            InputError: There is no buffer to start from, or the data cannot be loaded.
+        """
         if start == "noise":
             return self._noise().sample(n, generator)
         if start == "buffer":

@@ -1,0 +1,73 @@
+"""``adance evaluate``."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from typing import Any, Literal
+
+from rich.console import Console
+
+from adance.commands.parser import make_parser
+from adance.errors import InputError
+from adance.evaluation.evaluate import Options, evaluate_run
+from adance.evaluation.tables import print_tables
+from adance.training import load
+from adance.training.files import whole_file
+
+FILE = "evaluation.json"
+
+
+def run(argv: list[str]) -> None:
+    """Measure a run, print a table and write ``evaluation.json``."""
+    defaults = Options()
+    parser = make_parser("evaluate", "Measure a run: samples, outlier detection, likelihood.")
+    parser.add_argument("run", type=str, help="the run folder")
+    parser.add_argument("--n", type=int, default=defaults.n, help="number of samples, and of rows at most")
+    parser.add_argument(
+        "--features",
+        type=str | None,
+        default=None,
+        help="inception, classifier, pixels, or a TorchScript file; for images by default classifier, without labels "
+        "pixels",
+    )
+    parser.add_argument("--features_name", type=str | None, default=None, help="what to call the features of a file")
+    parser.add_argument(
+        "--split", type=Literal["train", "test"], default=defaults.split, help="split that samples are compared with"
+    )
+    parser.add_argument(
+        "--samples", type=str, nargs="+", default=[], help="ways to draw, by how their names begin, such as default"
+    )
+    parser.add_argument("--outliers", type=str, nargs="+", default=[], help="outlier sets: names or paths")
+    parser.add_argument("--chains", type=int, default=defaults.chains, help="annealed chains in each direction")
+    parser.add_argument(
+        "--max_temperatures", type=int, default=defaults.max_temperatures, help="most temperatures of the annealing"
+    )
+    parser.add_argument("--force", action="store_true", help="likelihood of a model that claims no density, too")
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of everything random")
+    parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
+    parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    args = parser.parse_args(argv)
+
+    given: dict[str, Any] = {field.name: args[field.name] for field in dataclasses.fields(Options)}
+    options = Options(**{**given, "samples": tuple(args.samples), "outliers": tuple(args.outliers)})
+    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
+    result = evaluate_run(model, options, say=_say(args.quiet))
+    path = model.folder.path / FILE
+    try:
+        with whole_file(path) as aside:
+            aside.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    print_tables(result, Console(width=None if sys.stdout.isatty() else 120))
+    print(f"figures: {path}")
+
+
+def _say(quiet: bool) -> Callable[[str], None]:
+    def say(what: str) -> None:
+        if not quiet:
+            print(f"measuring {what}", file=sys.stderr, flush=True)
+
+    return say

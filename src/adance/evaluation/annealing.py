@@ -1,0 +1,129 @@
+"""Annealed importance sampling (Neal 2001), forward and backward, over temperatures found by a pilot run."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from adance.errors import InputError
+from adance.evaluation.bridge import Bridge, log_mean_exp
+from adance.samplers.kernel import Kernel, run_chains
+from adance.samplers.mala import MALA
+
+WARMUP = 50
+HALVINGS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """Temperatures of a path, and the step size of the kernel at each.
+
+    Attributes:
+        betas: ``(T + 1,)`` from 0 to 1, rising.
+        step_sizes: For each of the T after the first; ``None`` where the kernel does not adapt.
+        complete: Whether the pilot reached 1 before it ran out of temperatures; else the last jump is too long.
+    """
+
+    betas: tuple[float, ...]
+    step_sizes: tuple[Tensor | None, ...]
+    complete: bool
+
+
+def default_kernel() -> Kernel:
+    """MALA, one step at each temperature, quick to adapt in the pilot."""
+    return MALA(steps=1, step_size=0.1, adaptation=0.5)
+
+
+@torch.no_grad()
+def plan(
+    bridge: Bridge,
+    kernel: Kernel | None = None,
+    *,
+    target: float = 0.9995,
+    chains: int = 128,
+    max_temperatures: int = 3000,
+    generator: torch.Generator | None = None,
+) -> Schedule:
+    """Temperatures at a constant effective sample size, by a pilot run whose chains are then thrown away.
+
+    From β the next is the one at which the weights ``exp((β′ − β)·gap)`` of the chains have an effective sample size of
+    ``target`` times their number (by bisection). At each the kernel takes its steps and adapts its step size. Runs that
+    estimate use the schedule as it stands, so that adapting costs no bias.
+
+    Raises:
+        InputError: ``target`` is not in (0, 1).
+    """
+    if not 0 < target < 1:
+        raise InputError(f"the target of the effective sample size is a share in (0, 1), got {target}")
+    kernel = kernel or default_kernel()
+    x = bridge.base.sample(chains, generator)
+    warm = run_chains(kernel, bridge.at(0.0), x, WARMUP, generator=generator, adapt=WARMUP)
+    x, step_size = warm.x, warm.step_size
+    betas, step_sizes = [0.0], list[Tensor | None]()
+    while betas[-1] < 1 and len(betas) < max_temperatures:
+        betas.append(_next(bridge.gap(x), betas[-1], target))
+        ends = run_chains(kernel, bridge.at(betas[-1]), x, generator=generator, adapt=kernel.steps, step_size=step_size)
+        x, step_size = ends.x, ends.step_size
+        step_sizes.append(step_size)
+    complete = betas[-1] == 1
+    if not complete:
+        betas.append(1.0)
+        step_sizes.append(step_size)
+    return Schedule(tuple(betas), tuple(step_sizes), complete)
+
+
+def _next(gap: Tensor, beta: float, target: float) -> float:
+    """The largest β′ ≤ 1 at which the weights keep ``target`` of their effective sample size."""
+
+    def keeps(step: float) -> bool:
+        return log_mean_exp(step * gap)[2] >= target * len(gap)
+
+    if keeps(1 - beta):
+        return 1.0
+    low, high = 0.0, 1 - beta
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return min(1.0, beta + max(low, 1e-12))
+
+
+@torch.no_grad()
+def anneal_forward(
+    bridge: Bridge, schedule: Schedule, n: int, kernel: Kernel | None = None, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Chains from the base to the model.
+
+    Returns:
+        Log-weights ``(n,)``, of which ``E[exp w] = Z``, so that ``log mean exp w`` lies below log Z in the mean; and
+        the chains' ends ``(n, *event)``.
+    """
+    kernel = kernel or default_kernel()
+    x = bridge.base.sample(n, generator)
+    log_weights = x.new_zeros(n, dtype=torch.float64)
+    for i, step_size in enumerate(schedule.step_sizes, start=1):
+        log_weights += (schedule.betas[i] - schedule.betas[i - 1]) * bridge.gap(x)
+        x = run_chains(kernel, bridge.at(schedule.betas[i]), x, generator=generator, step_size=step_size).x
+    return log_weights, bridge.place(x)
+
+
+@torch.no_grad()
+def anneal_backward(
+    bridge: Bridge,
+    schedule: Schedule,
+    x: Tensor,
+    kernel: Kernel | None = None,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Chains from the model to the base, from samples ``x`` ``(n, *event)`` of the model.
+
+    Returns:
+        Log-weights ``(n,)``: for exact samples ``E[exp w] = 1/Z``, so that ``−log mean exp w`` lies above log Z in the
+        mean (Grosse et al. 2015).
+    """
+    kernel = kernel or default_kernel()
+    log_weights = x.new_zeros(len(x), dtype=torch.float64)
+    for i in range(len(schedule.step_sizes), 0, -1):
+        beta, step_size = schedule.betas[i], schedule.step_sizes[i - 1]
+        x = run_chains(kernel, bridge.at(beta), x, generator=generator, step_size=step_size).x
+        log_weights += (schedule.betas[i - 1] - beta) * bridge.gap(x)
+    return log_weights

@@ -1,0 +1,137 @@
+"""Log Z between two annealed estimates, and whether the two meet."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from adance.energies.energy import Energy, reading
+from adance.evaluation.annealing import Schedule, anneal_backward, anneal_forward, plan
+from adance.evaluation.bridge import Bridge, log_mean_exp
+from adance.samplers.kernel import Kernel
+
+ERRORS = 3
+MIN_EFFECTIVE = 10
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Log Z from below and from above.
+
+    Attributes:
+        forward: ``log mean exp w`` of the forward chains; below log Z in the mean.
+        backward: ``−log mean exp w`` of the backward chains; above it in the mean if they began at exact samples.
+        forward_error: Standard error of ``forward``.
+        backward_error: Standard error of ``backward``.
+        forward_effective: Effective sample size of the forward weights.
+        backward_effective: Of the backward ones.
+        chains: Chains in each direction.
+        temperatures: Temperatures after the first.
+        complete: Whether the schedule reached the model at its pace.
+        exact: Whether backward chains began at exact samples.
+        tolerance: Widest bracket, in nats, that counts as an estimate.
+    """
+
+    forward: float
+    backward: float
+    forward_error: float
+    backward_error: float
+    forward_effective: float
+    backward_effective: float
+    chains: int
+    temperatures: int
+    complete: bool
+    exact: bool
+    tolerance: float = 1.0
+
+    @property
+    def lower(self) -> float:
+        """Three standard errors below the forward estimate."""
+        return self.forward - ERRORS * self.forward_error
+
+    @property
+    def upper(self) -> float:
+        """Three standard errors above the backward estimate."""
+        return self.backward + ERRORS * self.backward_error
+
+    @property
+    def width(self) -> float:
+        """``upper − lower``."""
+        return self.upper - self.lower
+
+    @property
+    def objections(self) -> list[str]:
+        """Why this is not an estimate; empty where it is one."""
+        found = []
+        if not (math.isfinite(self.lower) and math.isfinite(self.upper)):
+            return ["a weight is not a number"]
+        if not self.complete:
+            found.append("the temperatures ran out before the model was reached")
+        if self.lower > self.upper:
+            found.append(f"the bracket is crossed: {self.lower:.2f} from below lies above {self.upper:.2f} from above")
+        elif self.width > self.tolerance:
+            found.append(f"the bracket does not close: it is {self.width:.2f} nats wide, more than {self.tolerance:g}")
+        effective = min(self.forward_effective, self.backward_effective)
+        if effective < MIN_EFFECTIVE:
+            found.append(f"the weights rest on {effective:.1f} of {self.chains} chains")
+        return found
+
+    @property
+    def closed(self) -> bool:
+        """Whether log Z may be called estimated."""
+        return not self.objections
+
+    @property
+    def verdict(self) -> str:
+        """What a reader must know, in a sentence."""
+        ends = "" if self.exact else "; the backward run began at ends of chains, not at exact samples: no strict bound"
+        if self.closed:
+            return f"bracket of {self.width:.3f} nats{ends}"
+        return f"not an estimate: {'; '.join(self.objections)}{ends}"
+
+
+def bracket_log_z(
+    energy: Energy,
+    bridge: Bridge,
+    starts: Tensor,
+    *,
+    exact: bool,
+    chains: int | None = None,
+    kernel: Kernel | None = None,
+    schedule: Schedule | None = None,
+    generator: torch.Generator | None = None,
+    tolerance: float = 1.0,
+) -> Bracket:
+    """Forward and backward annealed importance sampling over one schedule.
+
+    Args:
+        energy: The model, which is only read.
+        bridge: From a base to the model.
+        starts: Samples of the model ``(n, *event)``, or ends of chains that should be.
+        exact: Which of the two.
+        chains: Forward chains; by default as many as ``starts``.
+        kernel: Any kernel at temperature 1 (MALA, HMC); by default MALA with one step at each temperature.
+        schedule: From :func:`plan`, which is called by default.
+        generator: Source of randomness.
+        tolerance: Widest bracket that counts as an estimate, in nats.
+    """
+    with reading(energy):
+        schedule = schedule or plan(bridge, kernel, generator=generator)
+        up, _ = anneal_forward(bridge, schedule, chains or len(starts), kernel, generator)
+        down = anneal_backward(bridge, schedule, starts, kernel, generator)
+    forward, forward_error, forward_effective = log_mean_exp(up)
+    backward, backward_error, backward_effective = log_mean_exp(down)
+    return Bracket(
+        forward=forward,
+        backward=-backward,
+        forward_error=forward_error,
+        backward_error=backward_error,
+        forward_effective=forward_effective,
+        backward_effective=backward_effective,
+        chains=min(len(up), len(down)),
+        temperatures=len(schedule.step_sizes),
+        complete=schedule.complete,
+        exact=exact,
+        tolerance=tolerance,
+    )

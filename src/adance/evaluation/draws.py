@@ -1,0 +1,97 @@
+"""The ways in which samples are drawn from a run: chain length, start, and whether the last steps are noise-free."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from adance.errors import InputError
+from adance.evaluation.reference import as_events
+from adance.samplers.kernel import run_chains
+from adance.samplers.langevin import Langevin
+from adance.samplers.sampling import sampling_steps
+from adance.training.run import Run, Start
+
+LONGER = 10
+NOISE_FREE = 10
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One way to draw samples.
+
+    Attributes:
+        name: Such as ``short-run from noise``.
+        start: Where chains start.
+        steps: Steps of a chain in all.
+        noise_free: How many of the last steps are taken with σ = 0 too, from the same chains; 0 for none.
+        adapt: How many of the first steps adapt the step size, for kernels that do.
+    """
+
+    name: str
+    start: Start
+    steps: int
+    noise_free: int = 0
+    adapt: int = 0
+
+
+def all_draws(run: Run) -> list[Draw]:
+    """Every way that fits the run, what ``adance sample`` draws first.
+
+    *Default* chains are those of ``adance sample``, *short-run* ones take as many steps as in training, *long-run* ones
+    ten times as many. Each starts from noise, and from the buffer where the run has one (default chains do not). For
+    Langevin each comes again with σ = 0 in the last 10 steps (a third of the chain at most): gradient steps, which take
+    away the last noise. Adjusted kernels are exact as they are, and have none.
+    """
+    kernel = run.sampler
+    noisy = isinstance(kernel, Langevin) and kernel.noise_std > 0
+    lengths = {"default": sampling_steps(kernel), "short-run": kernel.steps, "long-run": LONGER * kernel.steps}
+    starts: list[tuple[Start, str]] = [("noise", "noise"), ("buffer", "the buffer")]
+    return [
+        Draw(
+            name=f"{kind} from {what}",
+            start=start,
+            steps=steps,
+            noise_free=min(NOISE_FREE, steps // 3) if noisy else 0,
+            adapt=steps if kind == "short-run" else steps // 2,
+        )
+        for kind, steps in lengths.items()
+        for start, what in starts
+        if start == "noise" or (kind != "default" and run.buffer is not None)
+    ]
+
+
+def choose_draws(run: Run, chosen: Sequence[str]) -> list[Draw]:
+    """Those whose names begin with one of ``chosen``; all for none.
+
+    Raises:
+        InputError: A choice fits no name.
+    """
+    draws = all_draws(run)
+    for choice in chosen:
+        if not any(way.name.startswith(choice) for way in draws):
+            names = "; ".join(way.name for way in draws)
+            raise InputError(f"--samples {choice}: begins none of: {names}")
+    return [way for way in draws if not chosen or any(way.name.startswith(choice) for choice in chosen)]
+
+
+def draw(run: Run, way: Draw, n: int, seed: int = 0) -> dict[str, Tensor]:
+    """Samples ``(n, *event)`` in the model's units by name, images clamped to [−1, 1], on the CPU.
+
+    The second set, where there is one, is of the same chains with the last steps noise-free. Rows may be non-finite
+    where a chain left the numbers.
+    """
+    generator = torch.Generator(run.device).manual_seed(seed)
+    x = run.starts(n, way.start, generator)
+    kernel, first = run.sampler, way.steps - way.noise_free
+    x = run_chains(kernel, run.energy, x, first, generator=generator, adapt=way.adapt).x
+    drawn = {way.name: x}
+    if way.noise_free:
+        assert isinstance(kernel, Langevin)
+        still = Langevin(way.noise_free, kernel.step_size, noise_std=0, bounds=kernel.bounds)
+        drawn = {
+            way.name: run_chains(kernel, run.energy, x, way.noise_free, generator=generator).x,
+            f"{way.name}, last {way.noise_free} noise-free": run_chains(still, run.energy, x).x,
+        }
+    return {name: as_events(x, run.data["kind"]).cpu() for name, x in drawn.items()}

@@ -1,0 +1,236 @@
+"""All measures of one run."""
+
+import importlib.metadata
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from adance.data.dataset import Dataset
+from adance.errors import InputError
+from adance.evaluation.claim import missing_claims
+from adance.evaluation.class_pictures import save_class_given_x, save_class_marginal
+from adance.evaluation.classifier import Classifier
+from adance.evaluation.draws import Draw, choose_draws, draw
+from adance.evaluation.extractor import Extractor, classify
+from adance.evaluation.figures import Figure
+from adance.evaluation.find_extractor import find_extractor
+from adance.evaluation.image_measures import measure_features
+from adance.evaluation.likelihood import CHAINS, measure_likelihood
+from adance.evaluation.outliers import measure_outliers
+from adance.evaluation.reference import Reference, Split, as_events, load_reference
+from adance.evaluation.vector_measures import measure_vectors
+from adance.training.run import Run
+
+PICTURES = "evaluation"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured.
+
+    Attributes:
+        n: Samples, and rows of each other set at most.
+        features: Extractor by name or path; for vectors none unless it is given.
+        features_name: What to call a file's features.
+        split: Split that samples are compared with; the field compares with the training split.
+        samples: Beginnings of the names of the ways to draw samples; all by default.
+        outliers: Names or paths of outlier sets.
+        chains: Annealed chains in each direction.
+        max_temperatures: Most temperatures of the annealing.
+        force: Measure the likelihood of a model that claims no density.
+        seed: Seed of everything random.
+    """
+
+    n: int = 1000
+    features: str | None = None
+    features_name: str | None = None
+    split: Split = "train"
+    samples: tuple[str, ...] = ()
+    outliers: tuple[str, ...] = ()
+    chains: int = CHAINS
+    max_temperatures: int = 3000
+    force: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            InputError: A number is out of its range.
+        """
+        for name, least in (("n", 10), ("chains", 2), ("max_temperatures", 2), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"--{name} must be at least {least}, got {getattr(self, name)}")
+        if self.split not in ("train", "test"):
+            raise InputError(f"--split must be train or test, got {self.split!r}")
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """What was measured.
+
+    Attributes:
+        about: The run, the step and weights, the options, versions.
+        figures: Every number.
+        warnings: What was not measured, or must be read with care.
+        pictures: Paths of pictures, relative to the run folder.
+        seconds: Wall time.
+    """
+
+    about: dict[str, Any]
+    figures: list[Figure] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    pictures: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``evaluation.json`` holds."""
+        return {
+            "format": 1,
+            **self.about,
+            "seconds": round(self.seconds, 1),
+            "warnings": self.warnings,
+            "pictures": self.pictures,
+            "figures": [figure.as_json() for figure in self.figures],
+        }
+
+
+def evaluate_run(
+    run: Run, options: Options | None = None, *, data: Dataset | None = None, say: Callable[[str], None] | None = None
+) -> Evaluation:
+    """Measure samples, likelihood and outlier detection of a run, which is only read; pictures go to its folder.
+
+    Args:
+        run: The run.
+        options: What to measure.
+        data: Its data; by default they are loaded as its config says.
+        say: Told what is measured next.
+
+    Raises:
+        InputError: Something that was asked for cannot be measured.
+    """
+    options, began, say = options or Options(), time.monotonic(), say or (lambda what: None)
+    data = data or run.reload_data()
+    if data.event_shape != run.event_shape:
+        raise InputError(f"{data.name} has events of shape {data.event_shape}, but the run needs {run.event_shape}")
+    result = Evaluation(_about(run, data, options))
+    draws = choose_draws(run, options.samples)
+    _measure_samples(run, data, options, draws, result, say)
+    say("outliers")
+    result.figures += measure_outliers(run, data, options.outliers, n=options.n, seed=options.seed)
+    _measure_density(run, data, options, result, say)
+    result.warnings += [f"{f.name}, {f.samples}: {f.note}" for f in result.figures if f.note and "n < d" in f.note]
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _about(run: Run, data: Dataset, options: Options) -> dict[str, Any]:
+    return {
+        "run": str(run.folder.path),
+        "data": data.name,
+        "step": run.step,
+        "weights": "moving average" if run.averaged else "last",
+        "temperature": 1.0 if run.kernel is None else run.kernel.temperature,
+        "seed": options.seed,
+        "device": str(run.device),
+        "versions": {name: importlib.metadata.version(name) for name in ("adance", "torch", "torchmetrics")},
+    }
+
+
+def _measure_samples(
+    run: Run, data: Dataset, options: Options, draws: list[Draw], result: Evaluation, say: Callable[[str], None]
+) -> None:
+    extractor, reference = None, None
+    if data.kind == "image" or options.features is not None:
+        say("features of real data")
+        extractor = find_extractor(options.features, data, name=options.features_name, seed=0, device=str(run.device))
+        reference = load_reference(extractor, data, options.split)
+        if isinstance(extractor, Classifier):
+            result.about["classifier_accuracy"] = round(extractor.accuracy, 4)
+    for i, way in enumerate(draws):
+        say(f"samples: {way.name}")
+        drawn = draw(run, way, options.n, options.seed)
+        for name, x in drawn.items():
+            x = _finite(x, name, result)
+            _measure_set(run, data, options, extractor, reference, x, name, way.steps, result)
+        if i == 0 and extractor is not None:
+            _draw_classes(run, data, extractor, drawn[way.name], options, result)
+    other: Split = "test" if options.split == "train" else "train"
+    size = len(data.test if other == "test" else data.train)
+    rows = torch.randperm(size, generator=torch.Generator().manual_seed(options.seed))[: options.n]
+    real = as_events(data.batch(rows, other), data.kind)
+    name = f"{'held-out data' if other == 'test' else 'training data'} instead of samples"
+    _measure_set(run, data, options, extractor, reference, real, name, None, result)
+
+
+def _finite(x: Tensor, name: str, result: Evaluation) -> Tensor:
+    finite = x.flatten(1).isfinite().all(1)
+    if not finite.all():
+        lost = int((~finite).sum())
+        result.warnings.append(f"{name}: {lost} of {len(x)} chains ended at no finite position and are left out")
+    return x[finite]
+
+
+def _measure_set(
+    run: Run,
+    data: Dataset,
+    options: Options,
+    extractor: Extractor | None,
+    reference: Reference | None,
+    x: Tensor,
+    name: str,
+    chain_length: int | None,
+    result: Evaluation,
+) -> None:
+    about: dict[str, Any] = {"samples": name, "chain_length": chain_length, "seed": options.seed}
+    if data.kind == "vector":
+        result.figures += measure_vectors(run, data, x, split=options.split, **about)
+    if extractor is not None and reference is not None:
+        result.figures += measure_features(x, reference, extractor, **about)
+
+
+def _draw_classes(
+    run: Run, data: Dataset, extractor: Extractor, x: Tensor, options: Options, result: Evaluation
+) -> None:
+    seen = classify(extractor, x)
+    if seen is None or data.kind != "image":
+        return
+    rows = torch.arange(min(options.n, len(data.train)))
+    real = classify(extractor, as_events(data.batch(rows), data.kind))
+    assert real is not None
+    classes = extractor.classes if isinstance(extractor, Classifier) else range(seen.shape[1])
+    names = [str(label) for label in classes]
+    folder = run.folder.path / PICTURES
+    try:
+        save_class_given_x(x, seen, names, folder / "class_given_x.png")
+        save_class_marginal(seen, real, names, folder / "class_marginal.png")
+    except OSError as error:
+        raise InputError(f"cannot write pictures to {folder}: {error.strerror}") from None
+    result.pictures += [str(Path(PICTURES, name)) for name in ("class_given_x.png", "class_marginal.png")]
+
+
+def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluation, say: Callable[[str], None]) -> None:
+    missing = missing_claims(run)
+    if missing and not options.force:
+        result.warnings.append(
+            f"log-likelihood not measured: the model claims no density ({'; '.join(missing)}); --force measures "
+            "exp(−E/T) anyway"
+        )
+        return
+    say("likelihood")
+    result.figures += measure_likelihood(
+        run,
+        data,
+        n=options.n,
+        chains=options.chains,
+        max_temperatures=options.max_temperatures,
+        force=options.force,
+        seed=options.seed,
+    )
+    verdict = next(figure.note for figure in result.figures if figure.measure == "log_z_lower")
+    result.warnings.append(f"log Z: {verdict}")

@@ -1,0 +1,180 @@
+"""The log-likelihood of held-out data, between two bounds on log Z."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from adance.data.dataset import Dataset
+from adance.errors import InputError
+from adance.evaluation.annealing import plan
+from adance.evaluation.bracket import Bracket, bracket_log_z
+from adance.evaluation.bridge import Bridge
+from adance.evaluation.claim import continuous_rows, density_base, missing_claims
+from adance.evaluation.figures import Figure
+from adance.evaluation.grid import REACH, grid_log_z
+from adance.samplers.kernel import run_chains
+from adance.samplers.mala import MALA
+from adance.training.run import Run
+
+CHAINS = 500
+MODEL_STEPS = 500
+SMALLEST_TEMPERATURE = 1e-12
+
+
+def measure_likelihood(
+    run: Run,
+    data: Dataset,
+    *,
+    n: int = 1000,
+    chains: int = CHAINS,
+    max_temperatures: int = 3000,
+    force: bool = False,
+    seed: int = 0,
+) -> list[Figure]:
+    """Log Z as a bracket, and with it nats and bits per dimension of held-out rows; on the plane the grid's beside it.
+
+    The backward run begins at chains of 500 MALA steps from training rows, at the model's own temperature.
+
+    Args:
+        run: The run.
+        data: Its data.
+        n: Held-out rows at most.
+        chains: Annealed chains in each direction.
+        max_temperatures: Most temperatures of the schedule.
+        force: Measure a model that claims no density.
+        seed: Seed of everything random.
+
+    Raises:
+        InputError: The model claims no density, and ``force`` is off; or its temperature is 0.
+    """
+    missing = missing_claims(run)
+    if missing and not force:
+        raise InputError(
+            f"{run.folder.path} claims no density: {'; '.join(missing)}; --force measures exp(−E/T) anyway"
+        )
+    T = 1.0 if run.kernel is None else run.kernel.temperature
+    if not T > SMALLEST_TEMPERATURE:
+        raise InputError(f"{run.folder.path} has chains at temperature {T:g}, which have no density exp(−E/T)")
+    generator = torch.Generator(run.device).manual_seed(seed)
+    base = density_base(run)
+    bridge = Bridge(run.energy, base, T)
+    starts = _chains_of_model(run, data, bridge, chains, generator)
+    schedule = plan(bridge, generator=generator, max_temperatures=max_temperatures)
+    bracket = bracket_log_z(run.energy, bridge, starts, exact=False, schedule=schedule, generator=generator)
+
+    forced = f"the model claims no density ({'; '.join(missing)})" if missing else None
+    common = {"group": "likelihood", "seed": seed, "chain_length": bracket.temperatures}
+    figures = _bracket_figures(bracket, chains, common, forced)
+    rows = data.batch(torch.arange(min(n, len(data.test))), "test")
+    rows, log_det = continuous_rows(run, rows, base, torch.Generator().manual_seed(seed))
+    energies = run.score(rows).double() / T
+    held_out = {**common, "split": "test", "n": len(rows), "samples": "held-out data"}
+    figures += _likelihood_figures(energies, bracket, log_det, rows[0].numel(), held_out, forced)
+    if run.event_shape == (2,):
+        figures += _grid_figures(run, data, energies, log_det, T, held_out)
+    return figures
+
+
+def _chains_of_model(run: Run, data: Dataset, bridge: Bridge, chains: int, generator: torch.Generator) -> Tensor:
+    rows = torch.randint(len(data.train), (chains,), generator=torch.Generator().manual_seed(generator.initial_seed()))
+    x, _ = continuous_rows(run, data.batch(rows), bridge.base, torch.Generator().manual_seed(generator.initial_seed()))
+    kernel = MALA(steps=MODEL_STEPS, step_size=0.1 * bridge.temperature, adaptation=0.2)
+    model = bridge.at(1.0)
+    return run_chains(kernel, model, x.to(run.device), generator=generator, adapt=MODEL_STEPS // 2).x
+
+
+def _bracket_figures(bracket: Bracket, n: int, common: dict[str, Any], forced: str | None) -> list[Figure]:
+    unsure = "" if bracket.closed else ", not an estimate"
+    shared = {**common, "n": n, "samples": "annealed chains", "note": _joined(bracket.verdict, forced)}
+    return [
+        Figure(measure="log_z_lower", name=f"log Z, from below{unsure}", value=bracket.lower, **shared),
+        Figure(measure="log_z_upper", name=f"log Z, from above{unsure}", value=bracket.upper, **shared),
+        Figure(
+            measure="log_z_forward",
+            name="log Z, annealed forward",
+            value=bracket.forward,
+            spread=bracket.forward_error,
+            **{**shared, "note": f"effective sample size {bracket.forward_effective:.1f} of {bracket.chains}"},
+        ),
+        Figure(
+            measure="log_z_backward",
+            name=f"log Z, annealed backward from {'exact samples' if bracket.exact else 'chains'}",
+            value=bracket.backward,
+            spread=bracket.backward_error,
+            **{**shared, "note": f"effective sample size {bracket.backward_effective:.1f} of {bracket.chains}"},
+        ),
+    ]
+
+
+def _likelihood_figures(
+    energies: Tensor, bracket: Bracket, log_det: float, size: int, common: dict[str, Any], forced: str | None
+) -> list[Figure]:
+    mean, error = -float(energies.mean()), float(energies.std()) / math.sqrt(len(energies))
+    figures, unsure = [], "" if bracket.closed else ", not an estimate"
+    for side, log_z in (("lower", bracket.upper), ("upper", bracket.lower)):
+        nats = mean - log_z + log_det
+        where = "from below" if side == "lower" else "from above"
+        shared: dict[str, Any] = {**common, "note": _joined(bracket.verdict, forced)}
+        figures.append(
+            Figure(
+                measure=f"log_likelihood_{side}",
+                name=f"log-likelihood (nats), {where}{unsure}",
+                value=nats,
+                spread=error,
+                better="higher",
+                **shared,
+            )
+        )
+        other = "upper" if side == "lower" else "lower"
+        figures.append(
+            Figure(
+                measure=f"bits_per_dimension_{other}",
+                name=f"bits per dimension, {'from above' if other == 'upper' else 'from below'}{unsure}",
+                value=-nats / size / math.log(2),
+                spread=error / size / math.log(2),
+                better="lower",
+                **shared,
+            )
+        )
+    return figures
+
+
+def _grid_figures(
+    run: Run, data: Dataset, energies: Tensor, log_det: float, temperature: float, common: dict[str, Any]
+) -> list[Figure]:
+    rows = data.batch(torch.arange(len(data.train)))
+    log_z, error = grid_log_z(run.energy, rows.mean(0).to(run.device), rows.std(0).to(run.device), temperature)
+    shared = {**common, "chain_length": None}
+    note = f"grid of ±{REACH:g} standard deviations; a coarser one differs by {error:.1e} nats"
+    nats = -energies - log_z + log_det
+    spread = float(nats.std()) / math.sqrt(len(nats))
+    figures = [
+        Figure(measure="log_z_grid", name="log Z, grid integral", value=log_z, group="likelihood", note=note),
+        Figure(
+            measure="log_likelihood_grid",
+            name="log-likelihood (nats), grid integral",
+            value=float(nats.mean()),
+            spread=spread,
+            better="higher",
+            **{**shared, "note": note},
+        ),
+    ]
+    if data.density is not None:
+        exact = data.density.log_prob(data.test[: len(nats)]).double()
+        figures.append(
+            Figure(
+                measure="kl_divergence",
+                name="KL(data ‖ model) (nats), grid integral",
+                value=float((exact - nats).mean()),
+                spread=float((exact - nats).std()) / math.sqrt(len(nats)),
+                better="lower",
+                **{**shared, "note": note},
+            )
+        )
+    return figures
+
+
+def _joined(*notes: str | None) -> str:
+    return "; ".join(note for note in notes if note)

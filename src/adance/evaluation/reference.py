@@ -1,0 +1,77 @@
+"""What samples are compared with: the features of real data, cached by the content of data and extractor."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from adance.data.dataset import Dataset
+from adance.errors import InputError
+from adance.evaluation.cache import cache_folder, content_key, keep_tensors, read_tensors
+from adance.evaluation.extractor import Extractor, extract
+
+Split = Literal["train", "test"]
+VERSION = "reference 1"
+KEPT_ROWS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Features of real data.
+
+    Attributes:
+        n: Rows that mean and covariance are over.
+        mean: ``(d,)`` float64.
+        covariance: ``(d, d)`` float64, with n − 1 in the denominator.
+        rows: Features ``(m, d)`` of up to 10,000 rows, for what needs more than two moments.
+        split: The split that they are of.
+    """
+
+    n: int
+    mean: Tensor
+    covariance: Tensor
+    rows: Tensor
+    split: str
+
+    @classmethod
+    def of(cls, features: Tensor, split: str = "given") -> "Reference":
+        """Of features ``(n, d)``.
+
+        Raises:
+            InputError: Fewer than two rows, which have no covariance.
+        """
+        if len(features) < 2:
+            raise InputError(f"{len(features)} row(s) have no covariance; a distance needs at least 2")
+        features = features.double()
+        mean = features.mean(0)
+        centred = features - mean
+        covariance = centred.T @ centred / (len(features) - 1)
+        order = torch.randperm(len(features), generator=torch.Generator().manual_seed(0))[:KEPT_ROWS]
+        return cls(len(features), mean, covariance, features[order], split)
+
+
+def load_reference(extractor: Extractor, data: Dataset, split: Split = "train") -> Reference:
+    """Features of one split of ``data``, from the cache where they are there."""
+    raw = data.train if split == "train" else data.test
+    if not extractor.kept:
+        return Reference.of(_features(extractor, data, split), split)
+    key = content_key(VERSION, raw, data.transform.state(), extractor.identity())
+    path = cache_folder("references", f"{key}.safetensors")
+    kept = read_tensors(path)
+    if kept is not None:
+        return Reference(len(raw), kept["mean"], kept["covariance"], kept["rows"], split)
+    made = Reference.of(_features(extractor, data, split), split)
+    keep_tensors(path, {"mean": made.mean, "covariance": made.covariance, "rows": made.rows})
+    return made
+
+
+def _features(extractor: Extractor, data: Dataset, split: Split) -> Tensor:
+    n = len(data.train if split == "train" else data.test)
+    parts = torch.split(torch.arange(n), extractor.batch_size)
+    return torch.cat([extract(extractor, as_events(data.batch(rows, split), data.kind)) for rows in parts])
+
+
+def as_events(x: Tensor, kind: str) -> Tensor:
+    """Events as they are measured: images clamped to [−1, 1], vectors as they are."""
+    return x.clamp(-1, 1) if kind == "image" else x

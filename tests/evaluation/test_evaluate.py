@@ -1,0 +1,204 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import adance
+from adance.cli import main
+from adance.data import load_data
+from adance.energies.analytic import Gaussian, Uniform
+from adance.errors import InputError
+from adance.evaluation.claim import continuous_rows, density_base, missing_claims
+from adance.evaluation.draws import all_draws, choose_draws, draw
+from adance.evaluation.evaluate import Options, evaluate_run
+from adance.evaluation.likelihood import measure_likelihood
+from adance.training import Settings, Trainer
+
+
+def trained(folder, data, energy, objective, steps):
+    settings = Settings(steps=steps, batch_size=64, lr=1e-3, sample_every=0, ema=0.9)
+    return Trainer(energy, objective, data, settings, folder, device="cpu", show_progress=False).fit()
+
+
+@pytest.fixture(scope="session")
+def digits_run(tmp_path_factory, digits):
+    torch.manual_seed(0)
+    sampler = adance.Langevin(steps=12, step_size=1.0, noise_std=0.005)
+    objective = adance.AdaNCE(sampler, interval=20, pool=128, buffer=256)
+    return trained(tmp_path_factory.mktemp("digits") / "run", digits, adance.MLP((1, 8, 8), [64]), objective, 60)
+
+
+@pytest.fixture(scope="session")
+def plane_run(tmp_path_factory):
+    torch.manual_seed(0)
+    objective = adance.AdaNCE(adance.MALA(steps=5), interval=20, pool=128, buffer=256)
+    data = load_data("8gaussians")
+    return trained(tmp_path_factory.mktemp("plane") / "run", data, adance.MLP((2,), [64, 64]), objective, 150)
+
+
+def files(run):
+    return {p: p.read_bytes() for p in (run.folder.path / "checkpoints").rglob("*") if p.is_file()}
+
+
+def test_the_command_writes_every_figure_with_what_it_is_of(digits_run, capsys):
+    before = files(digits_run)
+    assert main(["evaluate", str(digits_run.folder.path), "--n", "100", "--quiet"]) == 0
+    assert files(digits_run) == before
+    shown = capsys.readouterr().out
+    assert "FD-classifier" in shown
+    assert "AUROC of −E, noise" in shown
+
+    found = json.loads((digits_run.folder.path / "evaluation.json").read_text())
+    assert found["step"] == 60
+    assert found["weights"] == "moving average"
+    assert found["pictures"] == ["evaluation/class_given_x.png", "evaluation/class_marginal.png"]
+    for name in found["pictures"]:
+        assert (digits_run.folder.path / name).read_bytes().startswith(b"\x89PNG")
+    samples = [figure for figure in found["figures"] if figure["group"] == "samples"]
+    assert {figure["measure"] for figure in samples} == {
+        "frechet_distance", "kernel_distance", "precision", "recall", "inception_score"
+    }  # fmt: skip
+    for figure in samples:
+        assert figure["extractor"] == "classifier"
+        assert figure["split"] == "train"
+        assert figure["n"] == 100
+        assert figure["seed"] == 0
+        assert figure["chain_length"] == (None if "held-out" in figure["samples"] else figure["chain_length"])
+        assert "FID" not in figure["name"]
+    lengths = {figure["samples"]: figure["chain_length"] for figure in samples}
+    assert lengths["short-run from noise"] == 12
+    assert lengths["long-run from the buffer, last 10 noise-free"] == 120
+    assert any("log-likelihood not measured: the model claims no density" in w for w in found["warnings"])
+
+
+def test_one_seed_gives_one_evaluation(digits_run):
+    options = Options(n=50, samples=("short-run",), seed=3)
+    first, second = (evaluate_run(digits_run, options).as_json() for _ in range(2))
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    other = evaluate_run(digits_run, Options(n=50, samples=("short-run",), seed=4)).as_json()
+    assert other["figures"] != first["figures"]
+
+
+def test_evaluating_changes_neither_the_model_nor_the_global_generator(digits_run):
+    weights = {name: value.clone() for name, value in digits_run.energy.state_dict().items()}
+    state = torch.get_rng_state()
+    evaluate_run(digits_run, Options(n=20, samples=("default",)))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert all(torch.equal(value, weights[name]) for name, value in digits_run.energy.state_dict().items())
+    assert not any(p.requires_grad for p in digits_run.energy.parameters())
+
+
+def test_fewer_samples_than_features_are_a_warning(digits_run):
+    found = evaluate_run(digits_run, Options(n=40, features="pixels", samples=("default",)))
+    assert any("n = 40 events in d = 64 features: n < d" in warning for warning in found.warnings)
+    assert all(np.isfinite(figure.value) for figure in found.figures)
+    assert not any(figure.measure == "inception_score" for figure in found.figures)
+
+
+def test_fewer_samples_than_splits_are_an_error(digits_run, capsys):
+    assert main(["evaluate", str(digits_run.folder.path), "--n", "7", "--quiet"]) == 2
+    assert "--n must be at least 10, got 7" in capsys.readouterr().err
+
+
+def test_samples_come_short_long_from_noise_and_buffer_with_and_without_the_last_noise(digits_run):
+    ways = {way.name: (way.start, way.steps, way.noise_free) for way in all_draws(digits_run)}
+    assert ways == {
+        "default from noise": ("noise", 24, 8),
+        "short-run from noise": ("noise", 12, 4),
+        "short-run from the buffer": ("buffer", 12, 4),
+        "long-run from noise": ("noise", 120, 10),
+        "long-run from the buffer": ("buffer", 120, 10),
+    }
+
+
+def test_default_samples_are_those_of_adance_sample(digits_run):
+    way = choose_draws(digits_run, ["default"])[0]
+    drawn = draw(digits_run, way, 20, seed=5)
+    assert torch.equal(drawn[way.name], digits_run.sample(20, seed=5).clamp(-1, 1))
+    noisy, still = drawn.values()
+    # Eight noises of 0.005 each are missing, so the two differ by about 0.014 in each pixel.
+    assert 0 < float((noisy - still).std()) < 0.05
+
+
+def test_a_way_that_does_not_exist_is_named(digits_run):
+    with pytest.raises(InputError, match="--samples tall: begins none of: default from noise; short-run from noise"):
+        choose_draws(digits_run, ["tall"])
+
+
+def test_given_outliers_are_measured(digits_run, tmp_path):
+    path = tmp_path / "bright.npz"
+    np.savez(path, x=np.full((30, 8, 8), 255, np.uint8) - np.eye(8, dtype=np.uint8))
+    found = evaluate_run(digits_run, Options(n=50, samples=("default",), outliers=(str(path),)))
+    figures = {figure.samples: figure for figure in found.figures if figure.measure == "auroc"}
+    assert set(figures) == {str(path), "interpolations", "noise", "training rows"}
+    assert figures[str(path)].n == 30
+    assert figures[str(path)].value > 0.9
+
+
+def test_a_short_run_model_claims_no_density_unless_forced(digits_run, digits):
+    assert any("temperature 1.25e-05 instead of 1" in reason for reason in missing_claims(digits_run))
+    assert any("no base term" in reason for reason in missing_claims(digits_run))
+    with pytest.raises(InputError, match="claims no density"):
+        measure_likelihood(digits_run, digits)
+    figures = measure_likelihood(digits_run, digits, n=20, chains=20, max_temperatures=30, force=True)
+    lower = next(figure for figure in figures if figure.measure == "log_z_lower")
+    assert lower.name == "log Z, from below, not an estimate"
+    assert "the model claims no density" in lower.note
+
+
+def test_likelihood_on_the_plane_agrees_with_the_grid(plane_run):
+    assert missing_claims(plane_run) == []
+    found = evaluate_run(plane_run, Options(n=400, samples=("short-run",), chains=300))
+    figures = {figure.measure: figure for figure in found.figures if figure.group == "likelihood"}
+    z = figures["log_z_grid"].value
+    assert figures["log_z_lower"].value < z < figures["log_z_upper"].value
+    assert figures["log_z_upper"].value - figures["log_z_lower"].value < 0.5
+    low, high = figures["log_likelihood_lower"].value, figures["log_likelihood_upper"].value
+    assert low < figures["log_likelihood_grid"].value < high
+    assert figures["bits_per_dimension_upper"].value == pytest.approx(-low / 2 / np.log(2))
+    # KL = −H(data) − E log p, and 8 Gaussians of deviation 0.2 have entropy log 8 + 1 + log(2π·0.04).
+    entropy = np.log(8) + 1 + np.log(2 * np.pi * 0.04)
+    error = 3 / np.sqrt(400)  # the deviation of log p of a normal law in the plane is 1
+    assert figures["kl_divergence"].value == pytest.approx(-entropy - figures["log_likelihood_grid"].value, abs=error)
+    assert figures["log_z_backward"].name == "log Z, annealed backward from chains"
+    assert "no strict bound" in figures["log_z_lower"].note
+    measures = {figure.measure for figure in found.figures if figure.group == "samples"}
+    assert measures == {
+        "squared_mmd", "sliced_wasserstein", "stein_discrepancy", "modes_covered", "in_modes", "mode_imbalance"
+    }  # fmt: skip
+
+
+def test_annealing_begins_at_the_models_own_base(plane_run, digits_run):
+    base = density_base(plane_run)
+    assert isinstance(base, Gaussian)
+    assert torch.equal(base.mean, plane_run.energy.base.center)
+    assert isinstance(density_base(digits_run), Uniform)
+
+
+def test_dequantised_levels_tile_the_box(digits_run, digits, generator):
+    base = Uniform((1, 8, 8))
+    x = digits.batch(torch.arange(200))
+    rows, log_det = continuous_rows(digits_run, x, base, generator)
+    levels = ((x + 1) / 2 * 16).round()
+    assert torch.equal(((rows + 1) / 2 * 17).floor().clamp(max=16), levels)
+    assert rows.min() >= -1
+    assert rows.max() <= 1
+    # The uniform law on the box gives every image of 64 pixels the probability 17^{−64}.
+    assert -64 * np.log(2) + log_det == pytest.approx(-64 * np.log(17))
+
+
+def test_a_log_likelihood_that_is_known_comes_out(digits_run, digits, monkeypatch):
+    """A flat energy is the uniform law: log₂ 17 bits per dimension, and annealing has nothing to do."""
+    import dataclasses
+
+    class Flat(torch.nn.Module):
+        def forward(self, x):
+            return 0 * x.flatten(1).sum(1) + 2.0
+
+    kernel = adance.Langevin(temperature=1.0, step_size=0.01, bounds=(-1.0, 1.0))
+    run = dataclasses.replace(digits_run, energy=Flat(), kernel=kernel)
+    assert missing_claims(run) == []
+    figures = {f.measure: f for f in measure_likelihood(run, digits, n=50, chains=20)}
+    assert figures["log_z_forward"].value == pytest.approx(64 * np.log(2) - 2, rel=1e-5)
+    assert figures["bits_per_dimension_upper"].value == pytest.approx(np.log2(17), rel=1e-5)
