@@ -6,6 +6,8 @@ import yaml
 from torch import nn
 
 import adance
+from adance.data import Dataset, Identity
+from adance.energies import MLP
 from adance.energies.frozen import folded_state
 from adance.errors import InputError
 from adance.objectives import NCE
@@ -239,3 +241,12 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
     resumed._tracked = True
     resumed.fit()
     assert told == ["adance", 2, 4, "end", "adance", 6, "end"]
+
+
+def test_noise_and_base_are_fitted_to_rows_from_all_over_a_sorted_set(tmp_path):
+    low, high = torch.full((15_000, 2), -3.0), torch.full((15_000, 2), 3.0)
+    data = Dataset("sorted", "vector", torch.cat([low, high]), low[:10], Identity())
+    trainer = Trainer(MLP((2,), (8,)), NCE(), data, Settings(steps=0), tmp_path / "run", show_progress=False)
+    density = trainer.objective.noise.density
+    torch.testing.assert_close(density.mean, torch.zeros(2), atol=0.01, rtol=0)
+    torch.testing.assert_close(density.std, torch.full((2,), 3.0), atol=0.01, rtol=0)

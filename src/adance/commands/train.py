@@ -105,7 +105,7 @@ def _resume(args: Namespace, argv: list[str]) -> Trainer:
 
 
 def _report(run: Run) -> None:
-    pictures = sorted(run.folder.samples.glob("*.png"))
+    pictures = sorted(run.folder.samples.glob("[0-9]*.png"))
     print(f"run: {run.folder.path}")
     if pictures:
         print(f"samples: {pictures[-1]}")

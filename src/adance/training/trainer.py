@@ -169,7 +169,8 @@ class Trainer:
         )
 
     def _set_up(self, energy: nn.Module) -> None:
-        rows = torch.arange(min(PREPARE_ROWS, len(self.data.train)))
+        # evenly spaced, since the rows of a file are often sorted
+        rows = torch.linspace(0, len(self.data.train) - 1, min(PREPARE_ROWS, len(self.data.train))).long()
         sample = self.data.batch(rows).to(self.device)
         with torch.no_grad():
             try:
