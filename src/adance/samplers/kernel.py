@@ -129,7 +129,7 @@ def run_chains(
     if steps == 0:
         return _chains(x, recorder, step_size, 0, None)
     with reading(energy), torch.no_grad():
-        state = kernel.init(energy, x, step_size)
+        state = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
         for i in range(1, steps + 1):
             state, info = kernel.step(energy, state, generator)
             recorder.add(i, info, state.x)
