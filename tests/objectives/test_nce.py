@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from adance.contrasts import Logistic
-from adance.energies import Gaussian, evaluate
+from adance.energies import MLP, Gaussian, evaluate
 from adance.errors import InputError
 from adance.noises import FixedNoise
 from adance.objectives import NCE, Contrastive
@@ -171,3 +171,10 @@ def test_bad_settings_are_refused():
     for settings in ({"noise": "laplace"}, {"noises": 0}, {"energy_penalty": -1.0}):
         with pytest.raises(InputError):
             NCE(**settings)
+
+
+def test_a_datum_outside_the_noise_is_seen_at_once(generator):
+    energy = MLP((1, 2, 2), (4,))
+    objective = NCE("uniform")
+    assert objective.loss(energy, torch.zeros(3, 1, 2, 2), generator).value.isfinite()
+    assert objective.loss(energy, torch.full((3, 1, 2, 2), 1.3), generator).value.isnan()

@@ -9,7 +9,8 @@ from torch import nn
 
 from adance.energies import MLP
 from adance.errors import InputError
-from adance.samplers import MALA, Langevin, default_sampler, run_chains
+from adance.samplers import MALA, Kernel, Langevin, default_sampler, run_chains
+from adance.samplers.langevin import LangevinState
 
 KERNELS = [Langevin(4, 0.1), MALA(4, 0.1)]
 
@@ -153,3 +154,17 @@ def test_default_samplers():
     assert (image.steps, image.step_size, image.noise_std, image.bounds) == (30, 1.0, 0.005, None)
     assert isinstance(vector, MALA)
     assert (vector.steps, vector.temperature) == (20, 1.0)
+
+
+def test_a_kernel_whose_init_takes_no_step_size_is_driven(generator):
+    class Descent(Kernel):
+        steps, temperature = 3, 0.0
+
+        def init(self, energy, x):
+            return LangevinState(x)
+
+        def step(self, energy, state, generator=None):
+            return Langevin(step_size=0.5, noise_std=0.0).step(energy, state, generator)
+
+    x = torch.ones(2, 3)
+    torch.testing.assert_close(run_chains(Descent(), lambda x: 0.5 * x.square().sum(1), x).x, x / 8)

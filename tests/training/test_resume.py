@@ -1,12 +1,15 @@
 import json
 
+import numpy as np
 import pytest
 import torch
 
+from adance.contrasts import Logistic
 from adance.data import load_data
 from adance.energies import MLP
 from adance.errors import InputError
-from adance.objectives import NCE
+from adance.noises import FixedNoise
+from adance.objectives import NCE, Contrastive
 from adance.training import Settings, Trainer, load
 
 FILES = {f"{name}.safetensors" for name in ("energy", "average", "objective", "optimizer", "random")}
@@ -167,3 +170,22 @@ def test_the_split_of_a_file_is_the_same_when_resuming(tmp_path, points, tensor_
         for steps in stops[1:]:
             Trainer.resume(tmp_path / name, steps=steps, show_progress=False).fit()
     assert tensor_bytes(tmp_path / "whole") == tensor_bytes(tmp_path / "parts")
+
+
+def test_data_that_changed_are_refused(tmp_path):
+    rows, path = torch.randn(60, 2, generator=torch.Generator().manual_seed(0)), tmp_path / "rows.npy"
+    np.save(path, rows.numpy())
+    settings = Settings(steps=2, batch_size=8)
+    Trainer(MLP((2,), (4,)), NCE(), load_data(path), settings, tmp_path / "run", show_progress=False).fit()
+    np.save(path, 50 * rows.numpy() + 7)
+    with pytest.raises(InputError, match="have changed since it was trained"):
+        Trainer.resume(tmp_path / "run", steps=4)
+
+
+def test_a_contrast_and_a_noise_of_ones_choice_resume(tmp_path):
+    settings = Settings(steps=2, batch_size=8, sample_every=0)
+    objective = Contrastive(Logistic(2), FixedNoise("uniform"))
+    Trainer(MLP((1, 8, 8), (4,)), objective, load_data("digits"), settings, tmp_path / "run", show_progress=False).fit()
+    resumed = Trainer.resume(tmp_path / "run", steps=3, show_progress=False)
+    assert resumed.objective.contrast.noises == 2
+    assert resumed.fit().step == 3

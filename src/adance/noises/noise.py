@@ -5,8 +5,10 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
+from adance.configurable import Configurable
 
-class Noise(nn.Module, ABC):
+
+class Noise(Configurable, nn.Module, ABC):
     """A law with density ``exp(−energy/temperature)``, normalised or not."""
 
     @property

@@ -36,6 +36,8 @@ class Contrastive(Objective):
         normalize: Divide by Ψ''(1), so that learning rates compare between contrasts.
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
 
+    The loss is NaN where a datum lies outside the noise's support, as it can with uniform noise.
+
     Raises:
         InputError: A number is out of range.
     """
@@ -87,6 +89,8 @@ class Contrastive(Objective):
         shifted = d - self.margin
         d_data, d_noise = shifted[:n], shifted[n:].view(n, -1)
         value = self.contrast.limit(d_data, d_noise) if T == 0 else T * self.contrast(d_data / T, d_noise / T)
+        # a datum where the noise has no mass would have no gradient: the loss says so instead
+        value = torch.where(reference.isfinite().all(), value, torch.nan)
         if self.normalize:
             value = value / self.contrast.curvature
         if self.energy_penalty > 0:

@@ -111,6 +111,11 @@ class Trainer:
         with seeded(settings.seed):
             energy = energy or energy_of(config, data.event_shape)
         trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
+        if trainer._description != run_folder.read_data_description():
+            raise InputError(
+                f"the data of {folder} have changed since it was trained: its rows, shape or units are no longer those "
+                f"of {run_folder.path / 'data.json'}; bring the data back, or start a new run"
+            )
         trainer._restore()
         if steps is not None and trainer.accelerator.is_main_process:
             run_folder.write_config({**config, "steps": steps})
