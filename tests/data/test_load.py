@@ -38,7 +38,8 @@ def test_describe_is_json():
     for name in ("digits", "rings"):
         description = load_data(name).describe()
         assert json.loads(json.dumps(description)) == description
-        assert set(description) == {"name", "kind", "event_shape", "n_train", "n_test", "image_size", "transform"}
+        keys = {"name", "kind", "event_shape", "n_train", "n_test", "image_size", "columns", "transform"}
+        assert set(description) == keys
 
 
 @pytest.mark.parametrize("source", ["nothing", "", "no.npz", "no.csv", "a\nb", "x" * 5000, "a\0b", "/"])
@@ -125,3 +126,16 @@ def test_density_in_data_units(tmp_path):
     data = load_data(tmp_path / "scaled.npy")
     std = torch.tensor(data.transform.std)
     assert data.transform.log_det == pytest.approx(-math.log(std.prod().item()), rel=1e-5)
+
+
+def test_columns_in_another_order_are_refused(tmp_path):
+    table = tmp_path / "trained.csv"
+    table.write_text("a,b\n1,2\n3,5\n7,1\n")
+    description = load_data(table).describe()
+    (tmp_path / "same.csv").write_text("a,b\n9,2\n")
+    (tmp_path / "swapped.csv").write_text("b,a\n2,9\n")
+    (tmp_path / "bare.csv").write_text("9,2\n")
+    same = load_for_model(tmp_path / "same.csv", description)
+    torch.testing.assert_close(same, load_for_model(tmp_path / "bare.csv", description))
+    with pytest.raises(InputError, match="columns are b, a, but the model was trained on a, b"):
+        load_for_model(tmp_path / "swapped.csv", description)

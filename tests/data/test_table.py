@@ -98,3 +98,9 @@ def test_any_text_loads_or_is_refused_in_one_line(tmp_path, text):
     assert "\n" not in message
     if data is not None:
         assert data.batch(torch.arange(len(data.train))).isfinite().all()
+
+
+def test_counted_columns_are_a_header(tmp_path):
+    table = tmp_path / "counted.csv"
+    table.write_text("0,1,2\n5,6,7\n8,9,4\n")
+    assert read_table(table).train.tolist() == [[5, 6, 7], [8, 9, 4]]

@@ -26,6 +26,7 @@ class Dataset:
         density: the exact law of the rows in raw units, where it is known.
         image_size: side that images were resized to while loading, None where they were left alone.
         source: arguments of `load_data` that load this set again, None where it was made otherwise.
+        columns: names of a table's features, None where they have none.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Dataset:
     density: Toy | None = None
     image_size: int | None = None
     source: dict[str, Any] | None = None
+    columns: tuple[str, ...] | None = None
 
     @property
     def event_shape(self) -> tuple[int, ...]:
@@ -66,5 +68,6 @@ class Dataset:
             "n_train": len(self.train),
             "n_test": len(self.test),
             "image_size": self.image_size,
+            "columns": None if self.columns is None else list(self.columns),
             "transform": self.transform.state(),
         }

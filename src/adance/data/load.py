@@ -74,6 +74,12 @@ def load_for_model(source: str | Path, description: Mapping[str, Any], *, seed: 
     found = tuple(rows.shape[1:])
     if found != wanted:
         raise InputError(f"{splits.name}: events have shape {found}, but the model was trained on {wanted}")
+    trained_on = description.get("columns")
+    if splits.columns and trained_on and list(splits.columns) != trained_on:
+        raise InputError(
+            f"{splits.name}: columns are {', '.join(splits.columns)}, but the model was trained on "
+            f"{', '.join(trained_on)}, in that order"
+        )
     if splits.kind == "image":
         # A source that fixes its own scale (digits) keeps it.
         transform = splits.transform or image_scale(splits.name, rows, expected=transform)

@@ -25,6 +25,7 @@ class Splits:
         transform: raw to model units where the source fixes it, None where the rows decide.
         density: exact law of the rows, where known.
         image_size: side that images were resized to, None where they were left alone.
+        columns: names of a table's features, None where they have none.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Splits:
     transform: Transform | None = None
     density: Toy | None = None
     image_size: int | None = None
+    columns: tuple[str, ...] | None = None
 
 
 def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
@@ -90,6 +92,7 @@ def finish(splits: Splits, held_out: float, seed: int) -> Dataset:
         test_labels=whole.test_labels,
         density=whole.density,
         image_size=whole.image_size,
+        columns=whole.columns,
     )
 
 

@@ -32,7 +32,8 @@ class _Table:
 def read_table(path: Path) -> Splits:
     """Vectors from a table separated by commas (or semicolons or tabs, where its first line has no comma).
 
-    The first row is a header if none of its cells is a number. A column called class, label, target or y becomes the
+    The first row is a header if none of its cells is a number, or if it counts 0, 1, 2, …, as pandas names columns
+    that have no name. A column called class, label, target or y becomes the
     label (y does not beside a column x), else a last column that is not numeric does. All others are features.
 
     Raises:
@@ -48,7 +49,15 @@ def read_table(path: Path) -> Splits:
         raise InputError(f"{path}: holds labels alone, but needs at least one numeric column")
     values = np.stack([_numbers(table, c) for c in features], 1)
     kind, train = events(values, str(path))
-    return Splits(str(path), kind, train, train_labels=None if column is None else _labels(table, column))
+    names = tuple(table.header[c] for c in features) if table.header else None
+    return Splits(
+        str(path), kind, train, train_labels=None if column is None else _labels(table, column), columns=names
+    )
+
+
+def _is_header(cells: list[str]) -> bool:
+    counted = len(cells) > 1 and cells == [str(i) for i in range(len(cells))]
+    return counted or not any(_is_number(cell) for cell in cells)
 
 
 def _parse(path: Path) -> _Table:
@@ -64,7 +73,7 @@ def _parse(path: Path) -> _Table:
                 stripped = [cell.strip() for cell in cells]
                 if not any(stripped):
                     continue
-                if not rows and not header and not any(_is_number(cell) for cell in stripped):
+                if not rows and not header and _is_header(stripped):
                     header = stripped
                     continue
                 rows.append(stripped)

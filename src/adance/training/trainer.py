@@ -18,7 +18,7 @@ from adance.objectives.objective import LossOutput, Objective
 from adance.training import checkpoint as ckpt
 from adance.training.average import WeightAverage
 from adance.training.batches import Batches
-from adance.training.config import data_of, energy_of, make_config, objective_of, seeded, settings_of
+from adance.training.config import data_of, energy_of, make_config, objective_of, same_data, seeded, settings_of
 from adance.training.devices import make_accelerator
 from adance.training.files import whole_file
 from adance.training.guard import DivergenceGuard
@@ -111,7 +111,7 @@ class Trainer:
         with seeded(settings.seed):
             energy = energy or energy_of(config, data.event_shape)
         trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
-        if trainer._description != run_folder.read_data_description():
+        if not same_data(run_folder.read_data_description(), trainer._description):
             raise InputError(
                 f"the data of {folder} have changed since it was trained: its rows, shape or units are no longer those "
                 f"of {run_folder.path / 'data.json'}; bring the data back, or start a new run"
