@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from adance.data import Dataset, load_data
     from adance.energies import MLP, ConvNet, freeze
     from adance.errors import DivergedError, InputError
-    from adance.objectives import NCE, AdaNCE, Contrastive, Objective
+    from adance.objectives import ACE, BRM, FCE, NCE, AdaBRM, AdaNCE, ConditionalNCE, Contrastive, Objective, RankingNCE
     from adance.samplers import MALA, Langevin, run_chains
     from adance.training import Run, Settings, Trainer, load
 
@@ -20,17 +20,33 @@ _HOMES = {
     "adance.data": ("Dataset", "load_data"),
     "adance.energies": ("MLP", "ConvNet", "freeze"),
     "adance.errors": ("DivergedError", "InputError"),
-    "adance.objectives": ("NCE", "AdaNCE", "Contrastive", "Objective"),
+    "adance.objectives": (
+        "ACE",
+        "BRM",
+        "FCE",
+        "NCE",
+        "AdaBRM",
+        "AdaNCE",
+        "ConditionalNCE",
+        "Contrastive",
+        "Objective",
+        "RankingNCE",
+    ),
     "adance.samplers": ("MALA", "Langevin", "run_chains"),
     "adance.training": ("Run", "Settings", "Trainer", "load"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "ACE",
+    "BRM",
+    "FCE",
     "MALA",
     "MLP",
     "NCE",
+    "AdaBRM",
     "AdaNCE",
+    "ConditionalNCE",
     "Contrastive",
     "ConvNet",
     "Dataset",
@@ -38,6 +54,7 @@ __all__ = [
     "InputError",
     "Langevin",
     "Objective",
+    "RankingNCE",
     "Run",
     "Settings",
     "Trainer",
