@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import torch
-from sklearn.mixture import GaussianMixture as Fitted
 from torch import Tensor, nn
 
 FULL_UP_TO = 64
@@ -35,6 +34,8 @@ class GaussianMixture(nn.Module):
 
         Covariances are full up to 64 dimensions, diagonal above, with 1e-4 of the data's mean variance added.
         """
+        from sklearn.mixture import GaussianMixture as Fitted  # slow to import, and seldom needed
+
         flat = x.flatten(1).double().cpu().numpy()
         floor = 1e-4 * float(flat.var(0).mean()) or 1e-6
         kind = "full" if flat.shape[1] <= FULL_UP_TO else "diag"
