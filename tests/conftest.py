@@ -1,5 +1,9 @@
 import pytest
 import torch
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True)

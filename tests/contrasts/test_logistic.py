@@ -43,7 +43,8 @@ def test_slopes_have_the_ratio_u(nu, r):
     contrast, r = Logistic(nu), double(r)
     one, zero = derivative(contrast.s1, r), derivative(contrast.s0, r)
     assert one > 0
-    torch.testing.assert_close(zero / one, r.exp(), rtol=1e-9, atol=0)
+    # torch's softplus is the identity beyond 20, where its slope is 1 to within e⁻²⁰ = 2e-9.
+    torch.testing.assert_close(zero / one, r.exp(), rtol=3e-9, atol=0)
 
 
 @settings(deadline=None, max_examples=20)

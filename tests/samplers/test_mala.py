@@ -53,6 +53,16 @@ def test_proposals_with_nan_energy_are_refused(generator):
     assert abs(chains.x.mean() + phi / Phi) < 5 / math.sqrt(n)
 
 
+@pytest.mark.parametrize("energy", [math.inf, -math.inf])
+def test_proposals_with_infinite_energy_are_refused(energy, generator):
+    def cut(x):
+        return torch.where(x > 0.5, energy, 0.5 * x.square()).sum(1)
+
+    chains = run_chains(MALA(20, 0.3), cut, torch.zeros(1000, 1), generator=generator)
+    assert chains.x.max() <= 0.5
+    assert chains.finite.all()
+
+
 @pytest.mark.parametrize("target", [0.574, 0.8])
 def test_adaptation_reaches_the_target_acceptance(target, generator):
     kernel = MALA(200, 5.0, target_acceptance=target)

@@ -66,6 +66,8 @@ def _mask(name: str, event_shape: tuple[int, ...]) -> Tensor:
     try:
         array = np.load(name, allow_pickle=False)
         array = array[array.files[0]] if isinstance(array, np.lib.npyio.NpzFile) else array
+        if not (isinstance(array, np.ndarray) and array.dtype.kind in "biuf"):
+            raise InputError("it holds no numbers")
         return torch.tensor(array != 0).expand(event_shape)
     except Exception as error:  # a broken file fails in NumPy, zipfile, zlib or struct
         raise InputError(

@@ -38,12 +38,13 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--held_out", type=float, default=0.1, help="share of rows held out where data have no split")
     parser.add_argument("--image_size", type=int | None, default=None, help="side that images are resized to")
     parser.add_argument("--data_seed", type=int, default=0, help="seed of drawn data and of the split")
-    parser.add_argument(
+    energy = parser.add_argument(
         "--energy",
         type=Callable[[Sequence[int]], nn.Module],
         default="adance.energies.MLP",
         help="MLP, ConvNet, or the path of a class whose first argument is the shape of an event",
     )
+    energy.sub_add_kwargs["fail_untyped"] = False  # a class of one's own need not have type hints
     parser.add_argument(
         "--objective",
         type=Objective,

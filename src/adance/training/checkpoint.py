@@ -63,12 +63,25 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     return {f"{index}.{name}": value for index, values in state.items() for name, value in values.items()}
 
 
-def load_optimizer_tensors(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    """Put back what :func:`optimizer_tensors` gave."""
+def load_optimizer(optimizer: torch.optim.Optimizer, path: Path) -> None:
+    """Read what :func:`optimizer_tensors` gave from a file.
+
+    Raises:
+        InputError: The file is missing or broken, or does not fit the optimiser's parameters.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    shapes = {
+        str(index): {"step": torch.Size(), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
+        for index, parameter in enumerate(parameters)
+    }
     state: dict[int, dict[str, Tensor]] = {}
-    for name, value in tensors.items():
+    for name, value in load_tensors(path).items():
         index, _, key = name.partition(".")
+        if shapes.get(index, {}).get(key) != value.shape:
+            raise InputError(f"{path} does not fit the energy's weights: {name} has shape {tuple(value.shape)}")
         state.setdefault(int(index), {})[key] = value
+    if any(len(values) != 3 for values in state.values()):
+        raise InputError(f"{path} does not fit the energy's weights: it lacks some of Adam's moments")
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 

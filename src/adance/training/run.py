@@ -20,7 +20,7 @@ from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 from adance.samplers.sampling import draw_samples
 from adance.training import checkpoint as ckpt
-from adance.training.config import data_of, energy_of, objective_of
+from adance.training.config import data_of, energy_of, objective_of, seeded
 from adance.training.devices import find_device
 from adance.training.run_folder import RunFolder
 
@@ -184,7 +184,9 @@ def load(
     if weights == "average" and not average.exists():
         raise InputError(f"{path} has no averaged weights; the run was trained with ema 0")
     averaged = average.exists() and weights != "last"
-    energy = energy or energy_of(config, description["event_shape"])
+    if energy is None:
+        with seeded(0):
+            energy = energy_of(config, description["event_shape"])
     if averaged:
         energy = freeze(energy)
     ckpt.load_weights(energy, average if averaged else path / "energy.safetensors")

@@ -16,7 +16,10 @@ class Settings:
         lr: Learning rate of Adam.
         adversary_lr: Learning rate of the noise's Adam where it is trained against the model; by default ``lr``.
         betas: Decay rates of Adam's two moments.
-        schedule: ``constant``; ``linear`` or ``cosine``: constant for the first half, then falling to 2 % of ``lr``.
+        schedule: ``inverse``: constant, then falling as ``decay_after/step``, which does not depend on ``steps``, so
+            that a run can be made longer; ``constant``; ``linear`` or ``cosine``: constant for the first half of
+            ``steps``, then falling to 2 % of ``lr``.
+        decay_after: The step from which ``inverse`` falls.
         warmup: Steps over which the learning rate rises from 0.
         grad_clip: Bound on the norm of the gradient of all weights; none by default.
         ema: Decay of the moving average of the weights, which is used for samples; 0 for none.
@@ -32,9 +35,10 @@ class Settings:
 
     steps: int = 8000
     batch_size: int = 128
-    lr: float = 1e-4
+    lr: float = 1e-3
     betas: tuple[float, float] = (0.0, 0.999)
-    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    schedule: Literal["inverse", "constant", "linear", "cosine"] = "inverse"
+    decay_after: int = 2000
     warmup: int = 0
     grad_clip: float | None = None
     ema: float = 0.999
@@ -55,7 +59,7 @@ class Settings:
             InputError: A number is out of its range.
         """
         whole = ("steps", "warmup", "sample_every", "seed")
-        positive = ("batch_size", "lr", "energy_limit", "log_every", "checkpoint_every")
+        positive = ("batch_size", "lr", "decay_after", "energy_limit", "log_every", "checkpoint_every")
         for name in (*whole, "data_noise"):
             self._require(name, getattr(self, name) >= 0, "0 or more")
         for name in positive:
@@ -65,7 +69,8 @@ class Settings:
         self._require("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers in [0, 1)")
         self._require("adversary_lr", self.adversary_lr is None or self.adversary_lr > 0, "more than 0, or none")
         self._require("grad_clip", self.grad_clip is None or self.grad_clip > 0, "more than 0, or none")
-        self._require("schedule", self.schedule in ("constant", "linear", "cosine"), "constant, linear or cosine")
+        schedules = ("inverse", "constant", "linear", "cosine")
+        self._require("schedule", self.schedule in schedules, ", ".join(schedules))
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:
         if not holds:

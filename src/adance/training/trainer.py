@@ -175,7 +175,7 @@ class Trainer:
         with torch.no_grad():
             try:
                 shape = energy(sample[:2]).shape
-            except (RuntimeError, ValueError) as error:
+            except (RuntimeError, TypeError, ValueError) as error:
                 raise InputError(
                     f"the energy cannot take events of shape {self.data.event_shape} of {self.data.name}: "
                     f"{' '.join(str(error).split())}"
@@ -196,6 +196,7 @@ class Trainer:
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
+        self.optimizer = self.optimizers.by_name["optimizer"]
         self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.look_every = 1 if self.device.type == "cpu" else 20
 
@@ -308,7 +309,7 @@ class Trainer:
         ckpt.load_weights(unwrap(self.energy), path / "energy.safetensors")
         ckpt.load_weights(self.objective, path / "objective.safetensors")
         for name, optimizer in self.optimizers.by_name.items():
-            ckpt.load_optimizer_tensors(optimizer.optimizer, ckpt.load_tensors(path / f"{name}.safetensors"))
+            ckpt.load_optimizer(optimizer.optimizer, path / f"{name}.safetensors")
         self._restore_generator(path / "random.safetensors")
         if self.average is not None:
             ckpt.load_weights(self.average.energy, path / "average.safetensors")

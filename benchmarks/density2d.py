@@ -1,0 +1,175 @@
+"""Every objective on two-dimensional laws whose density is known: Kullback-Leibler divergence by integration on a grid.
+
+    python benchmarks/density2d.py [--sets 8gaussians,…] [--objectives NCE,…] [--seeds 0,1,2] [--jobs 2] [--table]
+
+One net, one number of optimiser steps, one batch size. One JSON file a run is kept in benchmarks/results/density2d, so
+an interrupted study goes on where it stopped. At the end: a table in docs/density2d.md, and a picture of the learned
+densities (rows objectives, columns sets) in docs/images/density2d.png.
+"""
+
+import argparse
+import json
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from joblib import Parallel, delayed
+from torch import Tensor
+
+import adance
+from adance.data import TOYS
+from adance.objectives import Objective
+
+ROOT = Path(__file__).parent
+RESULTS = ROOT / "results" / "density2d"
+DOCS = ROOT.parent / "docs"
+SETS = ("8gaussians", "checkerboard", "rings", "2spirals")
+HIDDEN = (128, 128, 128)
+SETTINGS = {"steps": 6000, "batch_size": 512, "lr": 2e-3, "schedule": "linear", "ema": 0.999, "sample_every": 0}
+GRID = 400
+CHAIN = {"steps": 10, "step_size": 0.05}
+
+OBJECTIVES: dict[str, Callable[[], Objective]] = {
+    "NCE": lambda: adance.NCE(),
+}
+
+
+class CountingMLP(adance.MLP):
+    """Counts the rows that go through it."""
+
+    rows = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``(B,)``."""
+        type(self).rows += len(x)
+        return super().forward(x)
+
+
+def measure(run: adance.Run, name: str) -> dict[str, float]:
+    """KL(data ‖ model) in nats and the model's log Z, by integration on a grid."""
+    toy = TOYS[name]()
+    half = 1.5 * toy.extent
+    axis = (torch.arange(GRID) + 0.5) / GRID * 2 * half - half
+    grid = torch.cartesian_prod(axis, axis)
+    log_cell = 2 * math.log(2 * half / GRID)
+    log_data = toy.log_prob(grid).double()
+    energy = run.score(grid, 40_000).double()
+    log_z = float(torch.logsumexp(-energy, 0) + log_cell)
+    mass = (log_data + log_cell).exp()
+    inside = mass > 0
+    kl = float((mass * (log_data + energy + log_z))[inside].sum())
+    return {"kl": kl, "log_z": log_z, "mass": float(mass.sum())}
+
+
+def train(objective: str, name: str, seed: int) -> None:
+    """One run, kept in its own file."""
+    kept = RESULTS / f"{objective}-{name}-{seed}.json"
+    if kept.exists():
+        return
+    torch.set_num_threads(1)
+    data = adance.load_data(name)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        energy = CountingMLP(data.event_shape, HIDDEN)
+        made = OBJECTIVES[objective]()
+    CountingMLP.rows = 0
+    with tempfile.TemporaryDirectory() as folder:
+        settings = adance.Settings(seed=seed, **SETTINGS)  # type: ignore[arg-type]
+        began = time.monotonic()
+        try:
+            run = adance.Trainer(energy, made, data, settings, folder + "/run", device="cpu", show_progress=False).fit()
+        except adance.DivergedError as error:
+            kept.write_text(json.dumps({"diverged": str(error)}) + "\n")
+            return
+        seconds, rows = time.monotonic() - began, CountingMLP.rows
+    result = measure(run, name) | {"seconds": seconds, "rows": rows, "learned_log_z": run.log_normalizer}
+    axis = torch.linspace(-1.2, 1.2, 160) * TOYS[name]().extent
+    picture = torch.softmax(-run.score(torch.cartesian_prod(axis, axis), 40_000), 0).view(160, 160)
+    torch.save(picture, kept.with_suffix(".pt"))
+    kept.write_text(json.dumps(result) + "\n")
+    print(f"{objective} {name} seed {seed}: KL {result['kl']:.4f} in {seconds:.0f} s", flush=True)
+
+
+def results(objective: str, name: str) -> list[dict[str, float]]:
+    """What has been kept for an objective on a set."""
+    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{objective}-{name}-*.json"))]
+
+
+def cell(rows: list[dict[str, float]]) -> str:
+    """Mean, spread and number of the finished runs."""
+    kls = [row["kl"] for row in rows if "kl" in row]
+    if not kls:
+        return "diverged" if rows else "–"
+    spread = f" ± {statistics.stdev(kls):.3f}" if len(kls) > 1 else ""
+    seeds = "" if len(kls) == 3 else f" ({len(kls)} seeds)"
+    return f"{statistics.mean(kls):.3f}{spread}{seeds}"
+
+
+def table() -> str:
+    """The table in Markdown."""
+    lines = [f"| objective | {' | '.join(SETS)} | seconds | rows through the net | log Z off by |"]
+    lines.append("|---" * (len(SETS) + 4) + "|")
+    for objective in OBJECTIVES:
+        done = [row for name in SETS for row in results(objective, name) if "kl" in row]
+        if not done:
+            continue
+        off = [abs(row["learned_log_z"] - row["log_z"]) for row in done if row["learned_log_z"] is not None]
+        columns = [cell(results(objective, name)) for name in SETS]
+        columns += [
+            f"{statistics.mean(r['seconds'] for r in done):.0f}",
+            f"{statistics.mean(r['rows'] for r in done):.2e}",
+        ]
+        columns.append(f"{statistics.mean(off):.3f}" if off else "not claimed")
+        lines.append(f"| {objective} | {' | '.join(columns)} |")
+    return "\n".join(lines)
+
+
+def draw(path: Path) -> None:
+    """Learned densities of the first seed, rows objectives, columns sets, the truth on top."""
+    from matplotlib.figure import Figure
+
+    shown = [objective for objective in OBJECTIVES if any(results(objective, name) for name in SETS)]
+    figure = Figure(figsize=(1.6 * len(SETS), 1.6 * (len(shown) + 1)), layout="constrained")
+    axes = figure.subplots(len(shown) + 1, len(SETS), squeeze=False)
+    for column, name in enumerate(SETS):
+        axis = torch.linspace(-1.2, 1.2, 160) * TOYS[name]().extent
+        truth = TOYS[name]().log_prob(torch.cartesian_prod(axis, axis)).exp().view(160, 160)
+        axes[0, column].set_title(name, fontsize=9)
+        for row, objective in enumerate(["truth", *shown]):
+            place = axes[row, column]
+            file = RESULTS / f"{objective}-{name}-0.pt"
+            picture = truth if row == 0 else torch.load(file) if file.exists() else torch.zeros(160, 160)
+            place.imshow(picture.T.numpy(), origin="lower", vmax=float(truth.max() / truth.sum()) if row else None)
+            place.set(xticks=[], yticks=[])
+            if column == 0:
+                place.set_ylabel(objective, fontsize=6)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--objectives", default=",".join(OBJECTIVES))
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
+    parser.add_argument("--table", action="store_true", help="only the table and picture of what is there")
+    args = parser.parse_args()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    if not args.table:
+        runs = [
+            (objective, name, int(seed))
+            for seed in args.seeds.split(",")
+            for name in args.sets.split(",")
+            for objective in args.objectives.split(",")
+        ]
+        Parallel(args.jobs)(delayed(train)(*run) for run in runs)
+    print(table())
+    draw(DOCS / "images" / "density2d.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+
+import pytest
+
+from adance.cli import main
+
+NO_TORCH = "import sys; {}; assert not {{'torch', 'numpy', 'jsonargparse', 'matplotlib'}} & set(sys.modules)"
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    done = python(NO_TORCH.format("import adance"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_imports_nothing_heavy():
+    done = python(NO_TORCH.format("from adance.cli import main; assert main(['--help']) == 0"))
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_answers_at_once():
+    def seconds():
+        began = time.monotonic()
+        done = subprocess.run([sys.executable, "-m", "adance", "--help"], capture_output=True, text=True)
+        assert done.returncode == 0
+        assert done.stdout.startswith("usage: adance COMMAND")
+        return time.monotonic() - began
+
+    assert min(seconds() for _ in range(3)) < 1
+
+
+def test_help_names_every_command_and_status(adance):
+    for flag in ("--help", "-h"):
+        answer = adance(flag)
+        assert (answer.status, answer.error) == (0, "")
+        for word in ("train", "sample", "score", "0 done, 2 bad input, 3 training diverged, 130 interrupted"):
+            assert word in answer.out
+
+
+def test_without_a_command_the_help_is_shown_and_the_status_is_bad_input(capsys):
+    assert main([]) == 2
+    assert capsys.readouterr().out.startswith("usage: adance COMMAND")
+
+
+def test_version(adance):
+    assert adance("--version") == (0, f"adance {version('adance')}\n", "")
+
+
+def test_an_unknown_command(adance):
+    answer = adance("trian", "--data", "digits")
+    assert answer == (2, "", "adance: error: unknown command 'trian'; one of train, sample, score\n")
+
+
+@pytest.mark.parametrize("command", ["train", "sample", "score"])
+def test_help_of_a_command(command, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert f"usage: adance {command}" in out
+    assert "known subclasses" not in out
+
+
+def test_the_public_names_are_there():
+    import adance
+
+    assert [name for name in adance.__all__ if not hasattr(adance, name)] == []
+    assert dir(adance) == sorted(adance.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        adance.Nothing  # noqa: B018
+
+
+def test_a_closed_pipe_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = """
+import sys, types
+from adance.cli import main
+
+def run(args):
+    raise BrokenPipeError
+
+sys.modules["adance.commands.score"] = types.SimpleNamespace(run=run)
+sys.exit(main(["score", "a", "b"]))
+"""
+    done = python(code)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_interrupt_is_one_line_and_status_130(adance, monkeypatch):
+    def interrupted(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("adance.commands.score.run", interrupted)
+    assert adance("score", "a", "b") == (130, "", "adance score: error: interrupted\n")

@@ -1,0 +1,83 @@
+import pytest
+
+from adance.errors import InputError
+from adance.training.run_folder import RunFolder
+
+CONFIG = {"energy": {"class_path": "a.B"}, "objective": {"class_path": "a.C"}, "steps": 3}
+
+
+def test_metrics_with_a_last_line_that_was_cut_are_read_and_trimmed(tmp_path):
+    folder = RunFolder(tmp_path)
+    for step in (1, 2, 3):
+        folder.append_metrics({"step": step, "loss": float("nan") if step == 2 else 0.5})
+    whole = folder.metrics.read_text()
+    for cut in ('{"step": 4, "loss": 0.2', '{"st', "{"):
+        folder.metrics.write_text(whole + cut)
+        assert [row["step"] for row in folder.read_metrics()] == [1, 2, 3]
+    folder.trim_metrics(2)
+    assert folder.metrics.read_text() == "".join(whole.splitlines(keepends=True)[:2])
+    folder.append_metrics({"step": 3, "loss": 0.1})
+    assert [row["step"] for row in folder.read_metrics()] == [1, 2, 3]
+
+
+def test_a_run_without_metrics_has_none(tmp_path):
+    assert RunFolder(tmp_path).read_metrics() == []
+    RunFolder(tmp_path).trim_metrics(5)
+    assert RunFolder(tmp_path).read_metrics() == []
+
+
+def test_the_first_free_number(tmp_path):
+    for number in (1, 2, 4):
+        (tmp_path / f"digits-AdaNCE-{number}").mkdir()
+    assert RunFolder.free(tmp_path, "digits-AdaNCE").path == tmp_path / "digits-AdaNCE-3"
+    assert RunFolder.free(tmp_path / "new", "moons-NCE").path == tmp_path / "new" / "moons-NCE-1"
+
+
+def test_a_folder_with_a_run_is_taken_and_stays_as_it_is(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.create(CONFIG, {"kind": "vector"})
+    before = {path: path.read_bytes() for path in folder.path.iterdir()}
+    with pytest.raises(InputError, match="already holds a run"):
+        folder.create({"steps": 4}, {})
+    assert {path: path.read_bytes() for path in folder.path.iterdir()} == before
+    assert folder.read_config() == CONFIG
+
+
+def test_where_no_folder_can_be(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="is a file"):
+        RunFolder(tmp_path / "file").refuse_taken()
+    with pytest.raises(InputError, match="cannot write the run folder"):
+        RunFolder(tmp_path / "file" / "run").create(CONFIG, {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "3",
+        "- a",
+        "steps: 3",
+        "energy: [",
+        "energy: 3\nobjective: 4\nsteps: 5",
+        "energy: {init_args: [1]}\nobjective: {}\nsteps: 1",
+        "\x00",
+    ],
+)
+def test_a_broken_config_is_bad_input(tmp_path, text):
+    (tmp_path / "config.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"config\.yaml"):
+        RunFolder(tmp_path).read_config()
+
+
+def test_a_config_that_is_no_text_is_bad_input(tmp_path):
+    (tmp_path / "config.yaml").write_bytes(b"\xff\xfe\x00\xd8")
+    with pytest.raises(InputError, match="cannot read"):
+        RunFolder(tmp_path).read_config()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"kind": "vector"}', "{"])
+def test_a_broken_description_of_the_data_is_bad_input(tmp_path, text):
+    (tmp_path / "data.json").write_text(text)
+    with pytest.raises(InputError, match=r"data\.json"):
+        RunFolder(tmp_path).read_data_description()
