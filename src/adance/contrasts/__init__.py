@@ -4,8 +4,9 @@ from adance.contrasts.bregman import Bregman, Logistic
 from adance.contrasts.conditional import Conditional
 from adance.contrasts.contrast import Contrast
 from adance.contrasts.custom import Custom
+from adance.contrasts.growing import Growing
 from adance.contrasts.named import Psi, named_bregman
-from adance.contrasts.powers import KL, Growing, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis, Power
+from adance.contrasts.powers import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis, Power
 from adance.contrasts.ranking import Ranking
 
 __all__ = [

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.func import grad
 
-from adance.contrasts.powers import Growing
+from adance.contrasts.growing import Growing
 from adance.errors import InputError
 
 GRID = 401
