@@ -86,9 +86,11 @@ class Objective(Configurable, nn.Module, ABC):
         """Estimate the first values of its own parameters; the trainer calls it once, after ``prepare``."""
 
     def own_parameters(self) -> list[nn.Parameter]:
-        """Parameters that are minimised with the energy's: all but the adversary's."""
+        """Parameters that are minimised with the energy's: all that can be trained but the adversary's."""
         adversary = {id(parameter) for parameter in self.adversary_parameters()}
-        return [parameter for parameter in self.parameters() if id(parameter) not in adversary]
+        return [
+            parameter for parameter in self.parameters() if parameter.requires_grad and id(parameter) not in adversary
+        ]
 
     def adversary_parameters(self) -> list[nn.Parameter]:
         """Parameters that are maximised by a second optimiser (a flow, a neural sampler)."""

@@ -23,7 +23,8 @@ class Optimizers:
 
     def __init__(self, energy: nn.Module, objective: Objective, settings: Settings, accelerator: Any) -> None:
         self.settings = settings
-        groups = {"optimizer": [*energy.parameters(), *objective.own_parameters()]}
+        of_energy = [parameter for parameter in energy.parameters() if parameter.requires_grad]
+        groups = {"optimizer": [*of_energy, *objective.own_parameters()]}
         self.of_objective = [*objective.own_parameters(), *objective.adversary_parameters()]
         if objective.adversary_parameters():
             groups["adversary"] = objective.adversary_parameters()
@@ -32,8 +33,7 @@ class Optimizers:
                 torch.distributed.broadcast(parameter.data, 0)
         self.by_name: dict[str, Any] = {}
         for name, parameters in groups.items():
-            trained = [parameter for parameter in parameters if parameter.requires_grad]
-            adam = torch.optim.Adam(trained, settings.lr, settings.betas, fused=True, maximize=name == "adversary")
+            adam = torch.optim.Adam(parameters, settings.lr, settings.betas, fused=True, maximize=name == "adversary")
             self.by_name[name] = accelerator.prepare(adam)
 
     def zero_grad(self) -> None:
