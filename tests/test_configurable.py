@@ -135,5 +135,5 @@ def test_other_objects_can_be_given_arguments():
 
 def test_arguments_that_are_not_plain_are_refused():
     noise = FixedNoise(Gaussian(torch.zeros(2), torch.ones(2)))
-    with pytest.raises(InputError, match="FixedNoise"):
+    with pytest.raises(InputError, match="Gaussian"):
         describe(Contrastive(AdaNCE().contrast, noise))

@@ -12,14 +12,20 @@ if TYPE_CHECKING:
     from adance.energies import MLP, ConvNet, freeze
     from adance.errors import DivergedError, InputError
     from adance.objectives import (
+        ACE,
+        BRM,
+        FCE,
         NCE,
+        AdaBRM,
         AdaNCE,
+        ConditionalNCE,
         Contrastive,
         ContrastiveDivergence,
         DenoisingScoreMatching,
         MaximumLikelihood,
         Objective,
         PersistentCD,
+        RankingNCE,
         ScoreMatching,
     )
     from adance.samplers import MALA, Langevin, run_chains
@@ -40,6 +46,12 @@ _HOMES = {
         "Objective",
         "PersistentCD",
         "ScoreMatching",
+        "ACE",
+        "BRM",
+        "FCE",
+        "AdaBRM",
+        "ConditionalNCE",
+        "RankingNCE",
     ),
     "adance.samplers": ("MALA", "Langevin", "run_chains"),
     "adance.training": ("Run", "Settings", "Trainer", "load"),
@@ -47,10 +59,15 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "ACE",
+    "BRM",
+    "FCE",
     "MALA",
     "MLP",
     "NCE",
+    "AdaBRM",
     "AdaNCE",
+    "ConditionalNCE",
     "Contrastive",
     "ContrastiveDivergence",
     "ConvNet",
@@ -62,6 +79,7 @@ __all__ = [
     "MaximumLikelihood",
     "Objective",
     "PersistentCD",
+    "RankingNCE",
     "Run",
     "ScoreMatching",
     "Settings",

@@ -35,7 +35,7 @@ def test_resuming(adance, tiny, tmp_path, bytes_under):
         ("class_path: adance.energies.mlp.MLP", "class_path: os.mkdir", "os.mkdir is not a Module"),
         ("class_path: adance.energies.mlp.MLP", "class_path: no.Net", "cannot find the class 'no.Net'"),
         ("class_path: adance.energies.mlp.MLP", "path: x", "cannot find the class"),
-        ("class_path: adance.objectives.contrastive.AdaNCE", "class_path: os.mkdir", "os.mkdir is not a Objective"),
+        ("class_path: adance.objectives.adaptive.AdaNCE", "class_path: os.mkdir", "os.mkdir is not a Objective"),
         ("    hidden:", "    hiden: 3\n    hidden:", "cannot make adance.energies.mlp.MLP"),
         ("data: digits", "data: nope", "data source 'nope'"),
         ("data: digits", "data: null", "does not say how to load its data"),

@@ -37,6 +37,11 @@ def readable(message: str) -> str:
         ),
         (r"Expected a typing\.Literal\[(.*?)\]", r"expected one of \1"),
         (r"Expected a dot import path string: (\w+)", r"no class is called '\1'; see --help, or give its path"),
+        (
+            r"Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (expected one of .*?)"
+            r" - no class is called '(\w+)'.*",
+            r"\1, or a class; got '\2'",
+        ),
     ):
         message = re.sub(pattern, words, message)
     return message.removesuffix(".")

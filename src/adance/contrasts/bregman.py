@@ -1,24 +1,20 @@
 """Bregman ratio matching in log-ratio form (thesis 4.4 to 4.8).
 
 With u = p̃_θ/p_n, r = log u and a convex Ψ: loss = E_noise[S0(r)] − E_data[S1(r)], S1 = Ψ'(u), S0 = uΨ'(u) − Ψ(u), whose
-derivatives satisfy dS0/dS1 = u.
+derivatives satisfy dS0/dS1 = u. The data's gradient has the weight w(r) = uΨ''(u), the noise's w(r)·u.
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 from torch import Tensor
-from torch.nn.functional import relu, softplus
+from torch.nn.functional import softplus
 
-from adance.configurable import Configurable
-from adance.errors import InputError
+from adance.contrasts.contrast import Contrast, check_noises, hinge
 
 
-class Bregman(Configurable, ABC):
+class Bregman(Contrast):
     """A convex Ψ, by its S0 and S1 as functions of r."""
-
-    noises: int = 1
-    """Noise samples for each datum."""
 
     @property
     @abstractmethod
@@ -37,14 +33,6 @@ class Bregman(Configurable, ABC):
         """The textbook loss, one number, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
         return self.s0(r_noise).mean() - self.s1(r_data).mean()
 
-    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
-        """The limit of ``T·loss(d/T)`` as T → 0, from energy differences d on data ``(B,)`` and on noise ``(B, M)``.
-
-        Raises:
-            InputError: There is none.
-        """
-        raise InputError(f"{type(self).__name__} has no limit at ratio temperature 0; give ratio_temperature > 0")
-
 
 class Logistic(Bregman):
     """Binary noise-contrastive estimation with ν noises per datum (thesis 2.13, in log space).
@@ -55,9 +43,10 @@ class Logistic(Bregman):
         noises: ν ≥ 1.
     """
 
+    saturates = True
+
     def __init__(self, noises: int = 1) -> None:
-        if noises < 1:
-            raise InputError(f"Logistic needs at least one noise sample per datum, got noises={noises}")
+        check_noises(self, noises)
         self.noises = noises
 
     @property
@@ -76,9 +65,4 @@ class Logistic(Bregman):
     def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The hinge; its slopes at 0 are the logistic's (½ at ν = 1), so a step from r = 0 is the likelihood's."""
         share = 1 / (1 + self.noises)
-        return self.noises * _hinge(d_noise, share).mean() + _hinge(-d_data, 1 - share).mean()
-
-
-def _hinge(d: Tensor, slope: float) -> Tensor:
-    """``max(d, 0)``, with the gradient ``slope`` at 0."""
-    return slope * (d + d.abs()) + (1 - 2 * slope) * relu(d)
+        return self.noises * hinge(d_noise, share).mean() + hinge(-d_data, 1 - share).mean()

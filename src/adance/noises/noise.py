@@ -11,6 +11,15 @@ from adance.configurable import Configurable
 class Noise(Configurable, nn.Module, ABC):
     """A law with density ``exp(−energy/temperature)``, normalised or not."""
 
+    paired: bool = False
+    """Whether each sample belongs to the datum that it was drawn around: then only pairs can be told apart."""
+
+    adversarial: bool = False
+    """Whether it is trained against the model: then draws and energies carry the graph of its parameters."""
+
+    rewarded: bool = False
+    """Whether ``adversary_term`` needs to know what each sample contributed to the loss."""
+
     @property
     @abstractmethod
     def temperature(self) -> float:
@@ -27,11 +36,25 @@ class Noise(Configurable, nn.Module, ABC):
 
     @abstractmethod
     def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
-        """``n`` samples ``(n, *event)``; ``data`` ``(B, *event)`` is the batch that they are contrasted with."""
+        """``n`` samples ``(n, *event)``; ``data`` ``(B, *event)`` is the batch that they are contrasted with.
+
+        Samples ``i·n/B`` to ``(i + 1)·n/B − 1`` are contrasted with datum i.
+        """
 
     @abstractmethod
     def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
         """The noise's energies ``(B,)`` of ``x`` ``(B, *event)``, given the model's ``(B,)`` of the same ``x``."""
+
+    def adversary_parameters(self) -> list[nn.Parameter]:
+        """What is maximised, once prepared."""
+        return list(self.parameters()) if self.adversarial else []
+
+    def adversary_term(self, reward: Tensor | None) -> Tensor | None:
+        """What is added to the loss for the adversary alone, about the samples drawn last.
+
+        ``reward`` ``(n,)``, where :attr:`rewarded`: each sample's own part of the loss, without graph.
+        """
+        return None
 
     def after_step(self, energy: nn.Module, step: int) -> None:
         """Called after optimiser step number ``step``, counted from 1."""

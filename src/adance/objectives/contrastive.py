@@ -1,24 +1,25 @@
 """Contrastive objectives: a contrast times a noise."""
 
+import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from adance.contrasts.bregman import Bregman, Logistic
+from adance.contrasts.bregman import Bregman
+from adance.contrasts.conditional import Conditional
+from adance.contrasts.contrast import Contrast
 from adance.energies.energy import evaluate
 from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
-from adance.noises.fixed import FixedNoise
 from adance.noises.noise import Noise
 from adance.noises.snapshot import Snapshot
 from adance.objectives.measures import auc, effective_sample_share
 from adance.objectives.objective import LossOutput, Objective
-from adance.samplers.kernel import Kernel
-from adance.samplers.starts import ChainStarts, StartKind
+
+START_ROWS = 2000
 
 
 class Contrastive(Objective):
@@ -27,51 +28,84 @@ class Contrastive(Objective):
     The loss is the contrast of r on data and on noise, times T (so that gradients keep their scale), divided by Ψ''(1)
     when ``normalize``. At T = 0 it is the contrast's limit. Both energies are computed in float32 or better.
 
+    A noise that is trained against the model maximises the very same loss, by ``adversary_parameters()``.
+
     Args:
         contrast: What turns log-ratios into a loss.
         noise: What data are told from.
-        ratio_temperature: T; by default the noise's.
+        ratio_temperature: T; by default the noise's where the contrast's weights saturate, else 1.
         margin: δ, in units of energy: data push until they lie δ below the noise's energy, and noise resists only where
             it has sunk by more than δ.
-        normalize: Divide by Ψ''(1), so that learning rates compare between contrasts.
+        normalize: Divide by the contrast's curvature Ψ''(1), so that learning rates compare between contrasts.
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        learn_log_z: Learn log Z as a parameter.
 
     The loss is NaN where a datum lies outside the noise's support, as it can with uniform noise.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: A number is out of range, or the parts do not fit together.
     """
 
     def __init__(
         self,
-        contrast: Bregman,
+        contrast: Contrast,
         noise: Noise,
         ratio_temperature: float | None = None,
         margin: float = 0.0,
         normalize: bool = True,
         energy_penalty: float = 0.0,
+        learn_log_z: bool = False,
     ) -> None:
         super().__init__()
         if ratio_temperature is not None and not ratio_temperature >= 0:
             raise InputError(f"ratio_temperature must be 0 or more, got {ratio_temperature}")
         if energy_penalty < 0:
             raise InputError(f"energy_penalty must be 0 or more, got {energy_penalty}")
+        _refuse_misfits(contrast, noise, energy_penalty, learn_log_z)
         self.contrast, self.noise = contrast, noise
         self.ratio_temperature, self.margin = ratio_temperature, margin
         self.normalize, self.energy_penalty = normalize, energy_penalty
-        self.log_z: nn.Parameter | None = None
+        self.log_z = nn.Parameter(torch.zeros(())) if learn_log_z else None
 
     @property
     def temperature(self) -> float:
         """T of the ratio."""
         if self.ratio_temperature is not None:
             return self.ratio_temperature
-        return self.noise.temperature
+        return self.noise.temperature if self.contrast.saturates else 1.0
+
+    @property
+    def self_normalizing(self) -> bool:
+        """Whether it learns the normalised density: the noise's constant is known, and does not cancel."""
+        known = self.noise.normalized and not self.contrast.ignores_constant
+        return known and self.temperature == self.noise.temperature
+
+    def adversary_parameters(self) -> list[nn.Parameter]:
+        """The noise's, where it is trained against the model."""
+        return self.noise.adversary_parameters()
+
+    def log_normalizer(self) -> Tensor | None:
+        """The learned log Z, 0 where the energy must normalise itself, ``None`` where there is no claim."""
+        if self.log_z is not None:
+            return self.log_z.detach().clone()
+        return torch.zeros(()) if self.self_normalizing else None
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         self.noise.prepare(energy, data, batch * self.contrast.noises, generator)
         if isinstance(self.noise, Snapshot):
             self._warn_of_mismatch(energy, data[:batch])
+
+    @torch.no_grad()
+    def start(self, energy: nn.Module, data: Tensor, generator: torch.Generator | None = None) -> None:
+        """Set log Z to ``log E_n[exp(−E)/p_n]`` on up to 2,000 noise samples: it need not be found from 0."""
+        if self.log_z is None:
+            return
+        data = data[:START_ROWS]
+        noise = self.noise.draw(len(data), data, generator)
+        with power_iteration_held(energy), _exact_float32(noise):
+            energies = evaluate(energy, noise)
+            log_weights = (self.noise.energy(noise, energies) - energies) / self.temperature
+        self.log_z.copy_(log_weights.logsumexp(0) - math.log(len(noise)))
 
     def loss(self, energy: nn.Module, x: Tensor, generator: torch.Generator | None = None) -> LossOutput:
         """The loss of a batch ``x`` ``(B, *event)``; data and noise go through the energy in one forward pass."""
@@ -81,27 +115,37 @@ class Contrastive(Objective):
         both = torch.cat([x, self.noise.draw(n * self.contrast.noises, x, generator)])
         with power_iteration_held(energy), _exact_float32(both):
             energies = evaluate(energy, both)
-            with torch.no_grad():
+            with torch.set_grad_enabled(torch.is_grad_enabled() and self.noise.adversarial):
                 reference = self.noise.energy(both, energies)
         d = reference - energies
         if self.log_z is not None:
             d = d - T * self.log_z
-        shifted = d - self.margin
-        d_data, d_noise = shifted[:n], shifted[n:].view(n, -1)
+        # where a constant cancels, a margin on both sides would too
+        noise_margin = 0.0 if self.contrast.ignores_constant else self.margin
+        d_data, d_noise = d[:n] - self.margin, d[n:].view(n, -1) - noise_margin
         value = self.contrast.limit(d_data, d_noise) if T == 0 else T * self.contrast(d_data / T, d_noise / T)
         # a datum where the noise has no mass would have no gradient: the loss says so instead
         value = torch.where(reference.isfinite().all(), value, torch.nan)
         if self.normalize:
             value = value / self.contrast.curvature
+        textbook = value.detach()
+        if self.noise.adversarial:
+            term = self.noise.adversary_term(self._reward(d_noise.detach()) if self.noise.rewarded else None)
+            value = value if term is None else value + term
         if self.energy_penalty > 0:
             value = value + self.energy_penalty * (energies[:n].square().mean() + energies[n:].square().mean())
         detached = energies.detach()
-        return LossOutput(
-            value, detached[:n], detached[n:], lambda: self._measure(value.detach(), detached, d.detach(), n)
-        )
+        return LossOutput(value, detached[:n], detached[n:], lambda: self._measure(textbook, detached, d.detach(), n))
 
     def _after_step(self, energy: nn.Module, step: int) -> None:
         self.noise.after_step(energy, step)
+
+    def _reward(self, d_noise: Tensor) -> Tensor:
+        """Each noise sample's own part of the loss ``(B·M,)``, times B·M."""
+        assert isinstance(self.contrast, Bregman)
+        T = self.temperature
+        reward = T * self.contrast.s0(d_noise.flatten() / T)
+        return reward / self.contrast.curvature if self.normalize else reward
 
     def _measure(self, value: Tensor, energies: Tensor, d: Tensor, n: int) -> dict[str, Tensor]:
         r = d / self.temperature if self.temperature > 0 else d
@@ -132,86 +176,16 @@ class Contrastive(Objective):
             )
 
 
-class AdaNCE(Contrastive):
-    """Self-adapting noise-contrastive estimation (thesis Algorithm 3.1): the noise is an earlier copy of the model.
-
-    Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` it is maximum likelihood.
-
-    Args:
-        sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
-            images and ``MALA(steps=20)`` at T = 1 for vectors.
-        interval: K, optimiser steps between snapshots.
-        ratio_temperature: T of the ratio; by default the sampler's, σ²/(2α). The thesis has 1.
-        margin: δ in units of energy; by default 0.01, and 0 at K = 1.
-        pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
-            Algorithm 3.1 has it.
-        start: Where chains start.
-        rejuvenation: R, the share of chains that start from noise.
-        buffer: Chains kept between snapshots.
-        noises: ν, noise samples per datum.
-        normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-
-    Raises:
-        InputError: A number is out of range.
-    """
-
-    def __init__(
-        self,
-        sampler: Kernel | None = None,
-        interval: int = 50,
-        ratio_temperature: float | None = None,
-        margin: float | None = None,
-        pool: int | None = None,
-        start: StartKind = "rejuvenated",
-        rejuvenation: float = 0.25,
-        buffer: int = 5000,
-        noises: int = 1,
-        normalize: bool = True,
-        energy_penalty: float = 0.0,
-    ) -> None:
-        if margin is None:
-            margin = 0.0 if interval == 1 else 0.01
-        noise = Snapshot(sampler, ChainStarts(start, rejuvenation, buffer), interval, pool)
-        super().__init__(Logistic(noises), noise, ratio_temperature, margin, normalize, energy_penalty)
-        self.sampler = sampler
-
-    def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        super()._prepare(energy, data, batch, generator)
-        assert isinstance(self.noise, Snapshot)
-        self.sampler = self.init_args["sampler"] = self.noise.sampler
-
-
-class NCE(Contrastive):
-    """Noise-contrastive estimation (thesis 2.13): fixed noise, and log Z learned unless told otherwise.
-
-    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1. Works where the noise covers the data closely.
-
-    Args:
-        noise: ``gaussian`` or ``uniform``, fitted to the data.
-        noises: ν, noise samples per datum.
-        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
-        normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-
-    Raises:
-        InputError: A number is out of range.
-    """
-
-    def __init__(
-        self,
-        noise: Literal["gaussian", "uniform"] = "gaussian",
-        noises: int = 1,
-        learn_log_z: bool = True,
-        normalize: bool = True,
-        energy_penalty: float = 0.0,
-    ) -> None:
-        super().__init__(Logistic(noises), FixedNoise(noise), None, 0.0, normalize, energy_penalty)
-        self.log_z = nn.Parameter(torch.zeros(())) if learn_log_z else None
-
-    def log_normalizer(self) -> Tensor:
-        """The learned log Z, or 0."""
-        return torch.zeros(()) if self.log_z is None else self.log_z.detach().clone()
+def _refuse_misfits(contrast: Contrast, noise: Noise, energy_penalty: float, learn_log_z: bool) -> None:
+    pair = f"{type(contrast).__name__} with {type(noise).__name__}"
+    if noise.paired and not isinstance(contrast, Conditional):
+        raise InputError(f"{pair}: noise around each datum needs the Conditional contrast")
+    if learn_log_z and (contrast.ignores_constant or not noise.normalized):
+        raise InputError(f"{pair} cannot learn log Z: it cancels, or the noise's own is unknown")
+    if noise.adversarial and energy_penalty > 0:
+        raise InputError(f"{pair}: an energy penalty would be maximised by the noise; give energy_penalty=0")
+    if noise.rewarded and not isinstance(contrast, Bregman):
+        raise InputError(f"{pair}: REINFORCE needs a Bregman contrast, whose loss is a sum over samples")
 
 
 @contextmanager

@@ -44,12 +44,17 @@ class LossOutput:
 
 
 class Objective(Configurable, nn.Module, ABC):
-    """A training objective. Its own parameters (a log Z) are minimised together with the energy's."""
+    """A training objective. Its ``own_parameters()`` (a log Z) are minimised together with the energy's."""
 
     sampler: Kernel | None = None
     """The kernel of its chains, where it has chains."""
 
     prepared: bool = False
+
+    @property
+    def self_normalizing(self) -> bool:
+        """Whether it learns the normalised density (thesis Table 3.1): exp(−E), with ``log_normalizer``, is one."""
+        return False
 
     @abstractmethod
     def loss(self, energy: nn.Module, x: Tensor, generator: torch.Generator | None = None) -> LossOutput:
@@ -76,6 +81,16 @@ class Objective(Configurable, nn.Module, ABC):
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """What a subclass sets up."""
+
+    def start(self, energy: nn.Module, data: Tensor, generator: torch.Generator | None = None) -> None:
+        """Estimate the first values of its own parameters; the trainer calls it once, after ``prepare``."""
+
+    def own_parameters(self) -> list[nn.Parameter]:
+        """Parameters that are minimised with the energy's: all that can be trained but the adversary's."""
+        adversary = {id(parameter) for parameter in self.adversary_parameters()}
+        return [
+            parameter for parameter in self.parameters() if parameter.requires_grad and id(parameter) not in adversary
+        ]
 
     def adversary_parameters(self) -> list[nn.Parameter]:
         """Parameters that are maximised by a second optimiser (a flow, a neural sampler)."""

@@ -6,6 +6,7 @@
     average.safetensors     the moving average of the weights, normalisation folded in
     objective.safetensors   snapshot, pool, buffer, counters, log Z        (full checkpoints alone)
     optimizer.safetensors   Adam's moments                                 (full checkpoints alone)
+    adversary.safetensors   those of the noise's, where it is trained too  (full checkpoints alone)
     random.safetensors      the generator's state                          (full checkpoints alone)
     state.json              the step, the seconds trained, log Z where it is learned
 """

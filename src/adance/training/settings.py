@@ -14,6 +14,7 @@ class Settings:
         steps: Optimiser steps in all.
         batch_size: Rows of a batch, in each process.
         lr: Learning rate of Adam.
+        adversary_lr: Learning rate of the noise's Adam where it is trained against the model; by default ``lr``.
         betas: Decay rates of Adam's two moments.
         schedule: ``inverse``: constant, then falling as ``decay_after/step``, which does not depend on ``steps``, so
             that a run can be made longer; ``constant``; ``linear`` or ``cosine``: constant for the first half of
@@ -45,6 +46,7 @@ class Settings:
     dequantize: bool = False
     flip: bool = False
     energy_limit: float = 1e4
+    adversary_lr: float | None = None
     seed: int = 0
     log_every: int = 100
     sample_every: int = 1000
@@ -65,6 +67,7 @@ class Settings:
         self._require("seed", self.seed < 2**32, "less than 2**32")
         self._require("ema", 0 <= self.ema < 1, "in [0, 1)")
         self._require("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers in [0, 1)")
+        self._require("adversary_lr", self.adversary_lr is None or self.adversary_lr > 0, "more than 0, or none")
         self._require("grad_clip", self.grad_clip is None or self.grad_clip > 0, "more than 0, or none")
         schedules = ("inverse", "constant", "linear", "cosine")
         self._require("schedule", self.schedule in schedules, ", ".join(schedules))

@@ -23,6 +23,7 @@ from adance.training.devices import make_accelerator
 from adance.training.files import whole_file
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
+from adance.training.optimizers import Optimizers
 from adance.training.progress import TrainingProgress
 from adance.training.run import BUFFER, Run, has_picture, save_picture
 from adance.training.run_folder import RunFolder
@@ -198,30 +199,25 @@ class Trainer:
         # first of all, since with many processes it brings all to the weights of the first
         self.energy = self.accelerator.prepare(energy)
         self.objective.prepare(self.energy, sample, self.settings.batch_size, self.generator)
+        self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
-        parameters = [*energy.parameters(), *self.objective.parameters()]
-        trained = [p for p in parameters if p.requires_grad]
-        optimizer = torch.optim.Adam(trained, self.settings.lr, self.settings.betas, fused=True)
-        self.optimizer = self.accelerator.prepare(optimizer)
+        self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
+        self.optimizer = self.optimizers.by_name["optimizer"]
         self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.look_every = 1 if self.device.type == "cpu" else 20
 
     def _optimize(self, step: int) -> LossOutput:
         x = self.batches.batch(step, self.generator)
         out = self.objective.loss(self.energy, x, self.generator)
-        self.optimizer.zero_grad()
+        self.optimizers.zero_grad()
         self.accelerator.backward(out.value)
         self._average_objective_gradients()
         gradients = [p.grad for p in self.energy.parameters() if p.grad is not None]
         norm = nn.utils.get_total_norm(gradients)
         if self.settings.grad_clip is not None:
             nn.utils.clip_grads_with_norm_(self.energy.parameters(), self.settings.grad_clip, norm)
-        adam = self.optimizer.optimizer
-        # the fused step leaves every weight as it is where this is 1, without waiting for the device
-        adam.found_inf = self.guard.watch(out, norm, step)
-        for group in adam.param_groups:
-            group["lr"] = learning_rate(self.settings, step)
-        self.optimizer.step()
+        everything = nn.utils.get_total_norm([norm, *self.optimizers.objective_gradients()])
+        self.optimizers.step(step, self.guard.watch(out, everything, step))
         self.objective.after_step(self.energy, step)
         if self.average is not None:
             self.average.update(unwrap(self.energy), step)
@@ -295,7 +291,7 @@ class Trainer:
         tensors: dict[str, dict[str, Tensor]] = {
             "energy": unwrap(self.energy).state_dict(),
             "objective": self.objective.state_dict(),
-            "optimizer": ckpt.optimizer_tensors(self.optimizer.optimizer),
+            **self.optimizers.tensors(),
             "random": {"generator": self.generator.get_state()},
         }
         if self.average is not None:
@@ -318,7 +314,8 @@ class Trainer:
         self.step, self.seconds = state["step"], state["seconds"]
         ckpt.load_weights(unwrap(self.energy), path / "energy.safetensors")
         ckpt.load_weights(self.objective, path / "objective.safetensors")
-        ckpt.load_optimizer(self.optimizer.optimizer, path / "optimizer.safetensors")
+        for name, optimizer in self.optimizers.by_name.items():
+            ckpt.load_optimizer(optimizer.optimizer, path / f"{name}.safetensors")
         self._restore_generator(path / "random.safetensors")
         if self.average is not None:
             ckpt.load_weights(self.average.energy, path / "average.safetensors")

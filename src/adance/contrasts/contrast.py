@@ -1,0 +1,54 @@
+"""What a contrast is: log-ratios on data and on noise become a loss."""
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor
+
+from adance.configurable import Configurable
+from adance.errors import InputError
+
+
+class Contrast(Configurable, ABC):
+    """A loss of log-ratios ``r(x) = log p̃_θ(x) − log p̃_n(x)``."""
+
+    noises: int = 1
+    """Noise samples for each datum."""
+
+    saturates: bool = False
+    """Whether the weights of data and noise stay bounded for every r, so that ``limit`` exists and r may be formed at
+    a chain's own, small temperature."""
+
+    ignores_constant: bool = False
+    """Whether a constant added to every r changes nothing: then log Z cannot be learned, and need not be known."""
+
+    @property
+    @abstractmethod
+    def curvature(self) -> float:
+        """At r = 0 the loss's gradient is this times the likelihood's."""
+
+    @abstractmethod
+    def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """The textbook loss, one number, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
+
+    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+        """The limit of ``T·loss(d/T)`` as T → 0, from energy differences d on data ``(B,)`` and on noise ``(B, M)``.
+
+        Raises:
+            InputError: There is none.
+        """
+        raise InputError(f"{type(self).__name__} has no limit at ratio temperature 0; give ratio_temperature > 0")
+
+
+def check_noises(contrast: Contrast, noises: int) -> None:
+    """There is a noise sample for every datum.
+
+    Raises:
+        InputError: There is not.
+    """
+    if noises < 1:
+        raise InputError(f"{type(contrast).__name__} needs at least one noise sample per datum, got noises={noises}")
+
+
+def hinge(d: Tensor, slope: float = 0.5) -> Tensor:
+    """``max(d, 0)``, with the gradient ``slope`` at 0."""
+    return slope * (d + d.abs()) + (1 - 2 * slope) * d.relu()

@@ -1,0 +1,88 @@
+"""A Ψ of one's own."""
+
+import importlib
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.func import grad
+
+from adance.contrasts.growing import Growing
+from adance.errors import InputError
+
+GRID = 401
+
+
+class Custom(Growing):
+    """Bregman ratio matching with any convex Ψ(u), whose derivatives are found by automatic differentiation.
+
+    Ψ is evaluated at ``u = e^r`` in the dtype of r: where Ψ' cancels at large u, write Ψ so that it does not.
+
+    Args:
+        psi: Ψ, elementwise on positive tensors, of torch operations; or the import path of such a function
+            (``package.module.function``), which a config file needs.
+        noises: Noise samples per datum.
+        max_ratio: As for :class:`Growing`, on both sides.
+
+    Raises:
+        InputError: Ψ is not strictly convex on a grid of 401 ratios from 1/max_ratio to max_ratio.
+    """
+
+    def __init__(self, psi: Callable[[Tensor], Tensor] | str, noises: int = 1, max_ratio: float = 1e4) -> None:
+        super().__init__(noises, max_ratio)
+        self.psi = _imported(psi) if isinstance(psi, str) else psi
+        self.init_args["psi"] = _import_path(psi)
+        bound = math.log10(max_ratio)
+        ratios = torch.logspace(-bound, bound, GRID, dtype=torch.float64)
+        if self.psi(ratios).shape != ratios.shape:
+            raise InputError("psi must be elementwise: it returned another shape than it got")
+        second = self._second(ratios)
+        bad = ~(second.isfinite() & (second > 0))
+        if bad.any():
+            at = float(ratios[bad][0])
+            raise InputError(
+                f"psi is not strictly convex: its second derivative at u = {at:.3g} is {second[bad][0]:.3g}"
+            )
+
+    @property
+    def curvature(self) -> float:
+        """Ψ''(1)."""
+        return float(self._second(torch.ones(1, dtype=torch.float64)))
+
+    def exact_s0(self, r: Tensor) -> Tensor:
+        """uΨ'(u) − Ψ(u)."""
+        u = r.exp()
+        return u * self._first(u) - self.psi(u)
+
+    def exact_s1(self, r: Tensor) -> Tensor:
+        """Ψ'(u)."""
+        return self._first(r.exp())
+
+    def weight(self, r: Tensor) -> Tensor:
+        """uΨ''(u)."""
+        u = r.exp()
+        return u * self._second(u)
+
+    def _first(self, u: Tensor) -> Tensor:
+        return grad(lambda v: self.psi(v).sum())(u)  # type: ignore[no-any-return]
+
+    def _second(self, u: Tensor) -> Tensor:
+        return grad(lambda v: self._first(v).sum())(u)  # type: ignore[no-any-return]
+
+
+def _imported(path: str) -> Callable[[Tensor], Tensor]:
+    module, _, name = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"cannot find the function {path!r}: {error}") from None
+    if not callable(found):
+        raise InputError(f"{path} is not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _import_path(psi: Callable[[Tensor], Tensor] | str) -> object:
+    """The path of a function that can be imported, else the function, which no config file can hold."""
+    name = getattr(psi, "__qualname__", "<locals>")
+    return psi if isinstance(psi, str) or "<" in name else f"{psi.__module__}.{name}"

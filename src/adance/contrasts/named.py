@@ -1,0 +1,31 @@
+"""Bregman generators by name."""
+
+from typing import Literal
+
+from adance.contrasts.bregman import Bregman, Logistic
+from adance.contrasts.powers import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis
+from adance.errors import InputError
+
+Psi = Literal["logistic", "kl", "least_squares", "mahalanobis", "itakura_saito", "hellinger"]
+
+_NAMED: dict[str, type[Bregman]] = {
+    "logistic": Logistic,
+    "kl": KL,
+    "least_squares": LeastSquares,
+    "mahalanobis": Mahalanobis,
+    "itakura_saito": ItakuraSaito,
+    "hellinger": Hellinger,
+}
+
+
+def named_bregman(psi: Psi | Bregman, noises: int) -> Bregman:
+    """The generator called ``psi`` with ``noises`` noise samples per datum, or ``psi`` itself with its own number.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    if isinstance(psi, Bregman):
+        return psi
+    if psi not in _NAMED:
+        raise InputError(f"unknown psi {psi!r}; one of {', '.join(_NAMED)}, or a Bregman object")
+    return _NAMED[psi](noises=noises)

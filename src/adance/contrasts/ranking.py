@@ -1,0 +1,64 @@
+"""Ranking noise-contrastive estimation: which of L is the datum?"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from adance.contrasts.contrast import Contrast, check_noises
+from adance.errors import InputError
+
+
+class Ranking(Contrast):
+    """Softmax over one datum and L − 1 noises (thesis 2.14 to 2.16).
+
+    The posterior that the datum is at place k is ``softmax(log ρᵢ + rᵢ)ₖ``, and the loss
+    ``−Σₖ ρₖ E[log posterior of k, with the datum at k]``: for equal ρ, whose places cannot be told apart, the
+    cross-entropy of the datum among the L. A constant in r cancels.
+
+    Args:
+        noises: L − 1 ≥ 1.
+        probabilities: ρ, L of them, positive and summing to 1; equal by default. The loss then costs L² terms a row.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    saturates = True
+    ignores_constant = True
+
+    def __init__(self, noises: int = 10, probabilities: Sequence[float] | None = None) -> None:
+        check_noises(self, noises)
+        self.noises = noises
+        if probabilities is not None:
+            if len(probabilities) != noises + 1:
+                raise InputError(
+                    f"Ranking with {noises} noises needs {noises + 1} probabilities, got {len(probabilities)}"
+                )
+            if not (min(probabilities) > 0 and abs(sum(probabilities) - 1) < 1e-6):
+                raise InputError("probabilities must be positive and sum to 1")
+        self.probabilities = None if probabilities is None else tuple(probabilities)
+
+    @property
+    def curvature(self) -> float:
+        """1 − Σρ², which is (L − 1)/L for equal ρ."""
+        if self.probabilities is None:
+            return self.noises / (self.noises + 1)
+        return 1 - sum(rho**2 for rho in self.probabilities)
+
+    def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """The loss (2.16) from log-ratios on data ``(B,)`` and on noise ``(B, L − 1)``."""
+        r = torch.cat([r_data[:, None], r_noise], 1)
+        if self.probabilities is None:
+            return (r.logsumexp(1) - r_data).mean()
+        log_rho = r.new_tensor(self.probabilities).log()
+        # row k: the datum at place k, the noises in order at the others
+        place = torch.arange(r.shape[1], device=r.device)
+        rows = torch.where(place < place[:, None], place + 1, place).fill_diagonal_(0)
+        log_posterior = log_rho + r_data[:, None] - (log_rho + r[:, rows]).logsumexp(2)
+        return -(log_posterior * log_rho.exp()).sum(1).mean()
+
+    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+        """Max-margin: by how much the best of the noises beats the datum; ties share the gradient, as for equal ρ."""
+        best = torch.cat([d_data[:, None], d_noise], 1).amax(1)
+        return (best - d_data).mean()

@@ -1,0 +1,106 @@
+"""The self-adapting noise as a mixture of the last snapshots."""
+
+import torch
+from torch import Tensor, nn
+
+from adance.energies.energy import evaluate
+from adance.energies.frozen import freeze, refresh
+from adance.errors import InputError
+from adance.noises.snapshot import Snapshot
+from adance.samplers.kernel import Kernel
+from adance.samplers.starts import ChainStarts
+
+
+class SnapshotMixture(Snapshot):
+    """The mixture, in equal parts, of the model as it was at the last m refreshes.
+
+    Chains are drawn for the newest snapshot alone; the pools of the earlier ones are kept and drawn from too. The
+    energy is ``−T log((1/m) Σᵢ exp(−Eᵢ/T))``: the snapshots' unknown log Z are taken as equal, which holds the better
+    the less the model still moves. Where they differ by c, the mixture is contrasted as if its parts were weighted by
+    e^c; at a chain's small T that is nearly the minimum of the energies. Each step costs m frozen energies.
+
+    Args:
+        sampler: As for :class:`Snapshot`.
+        starts: As for :class:`Snapshot`.
+        interval: As for :class:`Snapshot`.
+        pool: As for :class:`Snapshot`, for each snapshot; not 0.
+        snapshots: m ≥ 2.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    earlier_pools: Tensor
+
+    def __init__(
+        self,
+        sampler: Kernel | None,
+        starts: ChainStarts,
+        interval: int = 50,
+        pool: int | None = None,
+        snapshots: int = 4,
+    ) -> None:
+        super().__init__(sampler, starts, interval, pool)
+        if pool == 0:
+            raise InputError("a mixture of snapshots draws from their pools; pool must be more than 0")
+        if snapshots < 2:
+            raise InputError(f"a mixture needs at least 2 snapshots, got {snapshots}")
+        self.snapshots, self._kept = snapshots, 0
+        self.earlier = nn.ModuleList()
+
+    def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
+        """As :class:`Snapshot`, with room for the earlier snapshots."""
+        super().prepare(energy, data, batch, generator)
+        self.earlier = nn.ModuleList(freeze(energy) for _ in range(self.snapshots - 1))
+        self.register_buffer("earlier_pools", self.pool.new_zeros((self.snapshots - 1, *self.pool.shape)))
+        self.order = self.order.new_zeros(self.snapshots * len(self.pool))
+
+    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
+        """``n`` ends of chains ``(n, *event)`` from the pools of all snapshots together, without repeats.
+
+        Raises:
+            InputError: The batch is larger than the one that the pools were made for.
+        """
+        if n > len(self.pool):
+            raise InputError(f"{n} noise samples cannot be drawn from a pool of {len(self.pool)}; make the pool larger")
+        if self._stale:
+            self.pool.copy_(self._run(len(self.pool), data, generator))
+        parts = min(self._kept, self.snapshots - 1) + 1
+        present = parts * len(self.pool)
+        if self._stale or self._cursor + n > present:
+            self.order[:present] = torch.randperm(present, generator=generator, device=self.pool.device)
+            self._cursor = 0
+        self._stale = False
+        rows = self.order[self._cursor : self._cursor + n]
+        self._cursor += n
+        return torch.cat([self.pool, self.earlier_pools[: parts - 1].flatten(0, 1)])[rows]
+
+    def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
+        """The mixture's energies ``(B,)``."""
+        assert self.frozen is not None, "prepare() first"
+        T, parts = self.temperature, [self.frozen, *self.earlier[: self._kept]]
+        energies = torch.stack([evaluate(part, x) for part in parts])
+        if T == 0:
+            return energies.amin(0)
+        # less the least one, so that equal snapshots give exactly their own energy
+        least = energies.amin(0)
+        return least - T * ((least - energies) / T).exp().mean(0).log()
+
+    def after_step(self, energy: nn.Module, step: int) -> None:
+        """At a refresh the newest snapshot takes the place of the oldest; one that was never drawn from is dropped."""
+        if step % self.interval == 0 and not self._stale:
+            assert self.frozen is not None, "prepare() first"
+            place = self._kept % (self.snapshots - 1)
+            refresh(self.earlier[place], self.frozen)
+            self.earlier_pools[place].copy_(self.pool)
+            self._kept += 1
+        super().after_step(energy, step)
+
+    def get_extra_state(self) -> Tensor:
+        """:class:`Snapshot`'s, and how many snapshots were kept so far."""
+        return torch.cat([super().get_extra_state(), torch.tensor([self._kept], dtype=torch.float64)])
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Go on from :meth:`get_extra_state`."""
+        super().set_extra_state(state[:-1])
+        self._kept = int(state[-1])

@@ -1,0 +1,167 @@
+"""Contrastive objectives whose noise is an earlier copy of the model."""
+
+import torch
+from torch import Tensor, nn
+
+from adance.contrasts.bregman import Bregman, Logistic
+from adance.contrasts.named import Psi, named_bregman
+from adance.errors import InputError
+from adance.noises.mixture import SnapshotMixture
+from adance.noises.snapshot import Snapshot
+from adance.objectives.contrastive import Contrastive
+from adance.samplers.kernel import Kernel
+from adance.samplers.starts import ChainStarts, StartKind
+
+
+class _Adaptive(Contrastive):
+    """A contrast with snapshots of the model; the arguments are those of the constructors."""
+
+    def __init__(
+        self,
+        contrast: Bregman,
+        sampler: Kernel | None,
+        interval: int,
+        ratio_temperature: float | None,
+        margin: float | None,
+        pool: int | None,
+        starts: ChainStarts,
+        normalize: bool,
+        energy_penalty: float,
+        snapshots: int,
+    ) -> None:
+        if snapshots < 1:
+            raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
+        if margin is None:
+            margin = 0.01 if contrast.saturates and interval > 1 else 0.0
+        noise = (
+            Snapshot(sampler, starts, interval, pool)
+            if snapshots == 1
+            else SnapshotMixture(sampler, starts, interval, pool, snapshots)
+        )
+        super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty)
+        self.sampler = sampler
+
+    def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
+        super()._prepare(energy, data, batch, generator)
+        assert isinstance(self.noise, Snapshot)
+        self.sampler = self.init_args["sampler"] = self.noise.sampler
+
+
+class AdaNCE(_Adaptive):
+    """Self-adapting noise-contrastive estimation (thesis Algorithm 3.1): the noise is an earlier copy of the model.
+
+    With ``r = (E_m(x) − E_θ(x) − δ)/T``, ``(B,)`` on data and ``(B, ν)`` on noise, the loss is
+    ``−E_data[log σ(r − log ν)] − ν E_noise[log σ(log ν − r)]``, times T.
+
+    Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` it is maximum likelihood.
+    Choose it for images and wherever no noise covers the data: it needs no second model, and with reused pools fewer
+    chains than likelihood.
+
+    Args:
+        sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
+            images and ``MALA(steps=20)`` at T = 1 for vectors.
+        interval: K, optimiser steps between snapshots.
+        ratio_temperature: T of the ratio; by default the sampler's, σ²/(2α). The thesis has 1.
+        margin: δ in units of energy; by default 0.01, and 0 at K = 1.
+        pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
+            Algorithm 3.1 has it.
+        start: Where chains start.
+        rejuvenation: R, the share of chains that start from noise.
+        buffer: Chains kept between snapshots.
+        noises: ν, noise samples per datum.
+        normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
+        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    def __init__(
+        self,
+        sampler: Kernel | None = None,
+        interval: int = 50,
+        ratio_temperature: float | None = None,
+        margin: float | None = None,
+        pool: int | None = None,
+        start: StartKind = "rejuvenated",
+        rejuvenation: float = 0.25,
+        buffer: int = 5000,
+        noises: int = 1,
+        normalize: bool = True,
+        energy_penalty: float = 0.0,
+        snapshots: int = 1,
+    ) -> None:
+        starts = ChainStarts(start, rejuvenation, buffer)
+        super().__init__(
+            Logistic(noises),
+            sampler,
+            interval,
+            ratio_temperature,
+            margin,
+            pool,
+            starts,
+            normalize,
+            energy_penalty,
+            snapshots,
+        )
+
+
+class AdaBRM(_Adaptive):
+    """Self-adapting Bregman ratio matching (thesis 4.10): any convex Ψ, with an earlier copy of the model as noise.
+
+    The loss is ``E_noise[S0(r)] − E_data[S1(r)]`` with ``r = (E_m(x) − E_θ(x) − δ)/T``, ``(B,)`` on data and ``(B, ν)``
+    on noise, times T.
+
+    Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` its gradient is Ψ''(1)
+    times maximum likelihood's, whatever Ψ. Choose it to compare Ψ; with the logistic Ψ it is AdaNCE, which is the
+    one that lets a snapshot be kept longest.
+
+    Args:
+        psi: Ψ by name, or a Bregman object, which has its own number of noises.
+        sampler: As for :class:`AdaNCE`.
+        interval: K, optimiser steps between snapshots.
+        ratio_temperature: T of the ratio; by default the sampler's for the logistic Ψ, and 1 for those that grow.
+        margin: δ in units of energy; by default 0.01 for the logistic Ψ at K > 1, else 0.
+        pool: As for :class:`AdaNCE`.
+        start: Where chains start.
+        rejuvenation: R, the share of chains that start from noise.
+        buffer: Chains kept between snapshots.
+        noises: ν, noise samples per datum.
+        normalize: Divide the loss by Ψ''(1).
+        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    def __init__(
+        self,
+        psi: Psi | Bregman = "kl",
+        sampler: Kernel | None = None,
+        interval: int = 50,
+        ratio_temperature: float | None = None,
+        margin: float | None = None,
+        pool: int | None = None,
+        start: StartKind = "rejuvenated",
+        rejuvenation: float = 0.25,
+        buffer: int = 5000,
+        noises: int = 1,
+        normalize: bool = True,
+        energy_penalty: float = 0.0,
+        snapshots: int = 1,
+    ) -> None:
+        starts = ChainStarts(start, rejuvenation, buffer)
+        super().__init__(
+            named_bregman(psi, noises),
+            sampler,
+            interval,
+            ratio_temperature,
+            margin,
+            pool,
+            starts,
+            normalize,
+            energy_penalty,
+            snapshots,
+        )

@@ -1,0 +1,92 @@
+"""Contrastive objectives whose noise is trained against the model."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from adance.contrasts.bregman import Logistic
+from adance.noises.fixed import FixedKind
+from adance.noises.flow import Flow
+from adance.noises.neural import NeuralSampler
+from adance.objectives.contrastive import Contrastive
+
+
+class ACE(Contrastive):
+    """Adversarial contrastive estimation (thesis 3.3): the noise is an implicit neural sampler mixed with a base noise.
+
+    NCE's loss, ``−E_data[log σ(r − log ν)] − ν E_n[log σ(log ν − r)]`` with ``r = −E(x) − log Z − log p̂_n(x)``,
+    ``(B,)`` on data and ``(B, ν)`` on noise, is minimised by the energy and maximised by the sampler.
+
+    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1, with the bias of ``log p̂_n``, which is low by
+    about ``½·Var(p̂_n)/p_n²`` for m draws: energies come out high by it where the sampler makes the noise. Choose it
+    where neither chains nor a flow will do; it does not scale to many dimensions.
+
+    Args:
+        base: The base noise: ``gaussian``, ``uniform`` or ``mixture``, fitted to the data.
+        base_weight: λ, the base noise's share.
+        noises: ν, noise samples per datum.
+        latent: Dimension of z; by default the event's, at most 64.
+        hidden: Widths of the sampler's hidden layers.
+        gradient: ``reparameterized``, or ``reinforce``.
+        entropy: Weight of the sampler's entropy, against mode collapse.
+        marginal_draws: m, latent draws that p_φ is estimated with.
+        min_std: Lower bound of the sampler's σ, in standard deviations of the data.
+        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    def __init__(
+        self,
+        base: FixedKind = "gaussian",
+        base_weight: float = 0.5,
+        noises: int = 1,
+        latent: int | None = None,
+        hidden: Sequence[int] = (64, 64),
+        gradient: Literal["reparameterized", "reinforce"] = "reparameterized",
+        entropy: float = 0.1,
+        marginal_draws: int = 256,
+        min_std: float = 0.1,
+        learn_log_z: bool = True,
+        normalize: bool = True,
+    ) -> None:
+        noise = NeuralSampler(base, base_weight, latent, hidden, gradient, entropy, marginal_draws, min_std)
+        super().__init__(Logistic(noises), noise, None, 0.0, normalize, 0.0, learn_log_z)
+
+
+class FCE(Contrastive):
+    """Flow contrastive estimation (thesis 3.4): the noise is a normalizing flow that is trained against the model.
+
+    NCE's loss, ``−E_data[log σ(r − log ν)] − ν E_φ[log σ(log ν − r)]`` with ``r = −E(x) − log Z − log p_φ(x)``,
+    ``(B,)`` on data and ``(B, ν)`` on noise, is minimised by the energy and maximised by the flow, whose gradient
+    passes through its samples and its densities.
+
+    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1. Choose it for a density in some more dimensions
+    than a fixed noise covers; the flow begins as a good noise and is kept close to the model. It costs a second model.
+
+    Args:
+        noises: ν, noise samples per datum.
+        kind: ``spline`` or ``affine``.
+        transforms: Coupling transforms of the flow.
+        hidden: Widths of the hidden layers of each.
+        fit_steps: Steps of maximum likelihood before training.
+        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
+
+    Raises:
+        InputError: A number is out of range.
+    """
+
+    def __init__(
+        self,
+        noises: int = 1,
+        kind: Literal["spline", "affine"] = "spline",
+        transforms: int = 4,
+        hidden: Sequence[int] = (64, 64),
+        fit_steps: int = 500,
+        learn_log_z: bool = True,
+        normalize: bool = True,
+    ) -> None:
+        noise = Flow(kind, transforms, hidden, fit_steps, adversarial=True)
+        super().__init__(Logistic(noises), noise, None, 0.0, normalize, 0.0, learn_log_z)

@@ -1,0 +1,62 @@
+"""The optimisers of a run: one that minimises, and one that maximises where there is an adversary."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from adance.objectives.objective import Objective
+from adance.training.checkpoint import optimizer_tensors
+from adance.training.schedule import learning_rate
+from adance.training.settings import Settings
+
+
+class Optimizers:
+    """Adam on the energy and the objective's own parameters, and a second one that maximises by the adversary's.
+
+    Args:
+        energy: The energy, bare.
+        objective: The objective, prepared.
+        settings: Learning rates and betas.
+        accelerator: What prepares optimisers for its devices.
+    """
+
+    def __init__(self, energy: nn.Module, objective: Objective, settings: Settings, accelerator: Any) -> None:
+        self.settings = settings
+        of_energy = [parameter for parameter in energy.parameters() if parameter.requires_grad]
+        groups = {"optimizer": [*of_energy, *objective.own_parameters()]}
+        self.of_objective = [*objective.own_parameters(), *objective.adversary_parameters()]
+        if objective.adversary_parameters():
+            groups["adversary"] = objective.adversary_parameters()
+        if accelerator.num_processes > 1:  # what was drawn at random must be the same everywhere
+            for parameter in objective.parameters():
+                torch.distributed.broadcast(parameter.data, 0)
+        self.by_name: dict[str, Any] = {}
+        for name, parameters in groups.items():
+            adam = torch.optim.Adam(parameters, settings.lr, settings.betas, fused=True, maximize=name == "adversary")
+            self.by_name[name] = accelerator.prepare(adam)
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of both."""
+        for optimizer in self.by_name.values():
+            optimizer.zero_grad()
+
+    def objective_gradients(self) -> list[Tensor]:
+        """Gradients of the objective's parameters, the adversary's too."""
+        return [parameter.grad for parameter in self.of_objective if parameter.grad is not None]
+
+    def step(self, step: int, masked: Tensor) -> None:
+        """Optimiser step number ``step``, counted from 1; where ``masked`` is 1.0 no weight moves."""
+        adversary_lr = self.settings.adversary_lr or self.settings.lr
+        for name, optimizer in self.by_name.items():
+            adam = optimizer.optimizer
+            # the fused step leaves every weight as it is where this is 1, without waiting for the device
+            adam.found_inf = masked
+            for group in adam.param_groups:
+                ratio = adversary_lr / self.settings.lr if name == "adversary" else 1.0
+                group["lr"] = ratio * learning_rate(self.settings, step)
+            optimizer.step()
+
+    def tensors(self) -> dict[str, dict[str, Tensor]]:
+        """The state of each, by the name of its checkpoint file."""
+        return {name: optimizer_tensors(optimizer.optimizer) for name, optimizer in self.by_name.items()}
