@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from adance.energies.analytic import Density, Gaussian, Uniform
-from adance.energies.mixture import GaussianMixture
+from adance.energies.fitted import FittedMixture
 from adance.errors import InputError
 from adance.noises.distribution import FromDistribution
 from adance.noises.noise import Noise
@@ -62,7 +62,7 @@ class FixedNoise(Noise):
             low, high = _widened(data) if data.ndim == 2 else (-IMAGE_RANGE, IMAGE_RANGE)
             self.density = Uniform(data.shape[1:], low, high).to(data)
         elif self.kind == "mixture":
-            self.density = GaussianMixture.fitted(data, self.components)
+            self.density = FittedMixture.to_data(data, self.components)
         elif isinstance(self.density, FromDistribution):
             _check(self.density, data)
 

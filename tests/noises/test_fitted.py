@@ -5,7 +5,7 @@ import torch
 from torch import distributions as D
 from torch import nn
 
-from adance.energies.mixture import GaussianMixture
+from adance.energies.fitted import FittedMixture
 from adance.errors import InputError
 from adance.noises import Around, FixedNoise, FromDistribution
 
@@ -72,15 +72,15 @@ def test_a_mixture_is_fitted_and_sampled(generator):
     which = (torch.rand(4000, generator=generator) < 0.25).long()
     data = centres[which] + 0.5 * torch.randn(4000, 2, generator=generator, dtype=torch.float64)
     noise = prepared(FixedNoise("mixture", components=2), data)
-    density = noise.density
-    assert isinstance(density, GaussianMixture)
+    assert isinstance(noise.density, FittedMixture)
+    density = noise.density.mixture
     order = density.means[:, 0].argsort()
     assert (density.means[order] - centres).abs().max() < 5 * 0.5 / math.sqrt(1000)
-    assert (density.weights[order][1] - 0.25).abs() < 5 * math.sqrt(0.25 * 0.75 / 4000)
+    assert (density.log_weights.exp()[order][1] - 0.25).abs() < 5 * math.sqrt(0.25 * 0.75 / 4000)
     x = noise.draw(4000, data, generator)
     assert (x.mean(0) - data.mean(0)).abs().max() < 5 * 3 / math.sqrt(4000)
     law = D.MixtureSameFamily(
-        D.Categorical(density.weights), D.MultivariateNormal(density.means, scale_tril=density.factors)
+        D.Categorical(density.log_weights.exp()), D.MultivariateNormal(density.means, scale_tril=density.factors)
     )
     torch.testing.assert_close(noise.energy(x, x[:, 0]), -law.log_prob(x))
     # weights, means and factors are buffers: saved and put back
@@ -92,8 +92,8 @@ def test_a_mixture_is_fitted_and_sampled(generator):
 def test_a_mixture_on_images_of_many_pixels_is_diagonal(generator):
     data = torch.randn(30, 1, 9, 9, generator=generator)
     noise = prepared(FixedNoise("mixture", components=2), data)
-    assert noise.density.factors.shape == (2, 81, 81)
-    assert noise.density.factors.tril(-1).abs().max() == 0
+    assert noise.density.mixture.factors.shape == (2, 81, 81)
+    assert noise.density.mixture.factors.tril(-1).abs().max() == 0
     x = noise.draw(7, data, generator)
     assert x.shape == (7, 1, 9, 9)
     assert noise.energy(x, torch.zeros(7)).isfinite().all()
