@@ -49,8 +49,8 @@ def _parser() -> ArgumentParser:
         "--objective",
         type=Objective,
         default={"class_path": "adance.objectives.AdaNCE"},
-        help="AdaNCE, NCE, MaximumLikelihood, ContrastiveDivergence, PersistentCD, ScoreMatching, "
-        "DenoisingScoreMatching, or the path of a class",
+        help="AdaNCE, AdaBRM, NCE, BRM, RankingNCE, ConditionalNCE, ACE, FCE, MaximumLikelihood, "
+        "ContrastiveDivergence, PersistentCD, ScoreMatching, DenoisingScoreMatching, or the path of a class",
     )
     parser.add_class_arguments(Settings, None)
     parser.add_argument("--out", type=str | None, default=None, help="run folder; default: runs/<data>-<objective>-<n>")
