@@ -16,6 +16,8 @@ COMMANDS = {
     "train": "train an energy-based model into a run folder",
     "sample": "draw samples from a run, or fill in part of given images",
     "score": "energy, and log-density where the model claims one, of every row of a data set",
+    "sweep": "train at every combination of some settings' values, and compare",
+    "report": "a page of one run or one sweep: samples, chains, curves, energies",
 }
 
 DONE, BAD_INPUT, DIVERGED, INTERRUPTED = 0, 2, 3, 130
