@@ -1,5 +1,7 @@
 """Drawing samples from a trained energy."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,12 @@ from adance.samplers.mala import MALA
 
 
 def draw_samples(
-    kernel: Kernel, energy: Energy, starts: Tensor, steps: int | None = None, generator: torch.Generator | None = None
+    kernel: Kernel,
+    energy: Energy,
+    starts: Tensor,
+    steps: int | None = None,
+    generator: torch.Generator | None = None,
+    callback: Callable[[int, Tensor], None] | None = None,
 ) -> Chains:
     """Run chains from ``starts`` ``(n, *event)`` for sampling rather than training.
 
@@ -22,7 +29,13 @@ def draw_samples(
         starts: Where the chains start.
         steps: Number of steps instead.
         generator: Source of randomness.
+        callback: Called as ``callback(i, x)`` after step i (counted from 1).
     """
     if steps is None:
-        steps = (20 if isinstance(kernel, MALA) else 2) * kernel.steps
-    return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2)
+        steps = sampling_steps(kernel)
+    return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2, callback=callback)
+
+
+def sampling_steps(kernel: Kernel) -> int:
+    """How many steps a chain takes that is for sampling rather than training."""
+    return (20 if isinstance(kernel, MALA) else 2) * kernel.steps

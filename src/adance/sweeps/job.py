@@ -84,7 +84,7 @@ def read_measures(folder: Path) -> dict[str, float]:
 
 
 def evaluation_rows(folder: Path) -> list[dict[str, Any]]:
-    """Every measure in the run's ``evaluation.json``, each with a name and a value; none where there is no such file."""
+    """The measures in the run's ``evaluation.json``, each with a name and a value; none where there is no such file."""
     try:
         held = json.loads((folder / "evaluation.json").read_text())
     except (OSError, ValueError):
