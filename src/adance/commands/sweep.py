@@ -1,7 +1,10 @@
 """``adance sweep``."""
 
 import argparse
+import contextlib
 import importlib
+import io
+import shlex
 from collections.abc import Sequence
 from functools import partial
 
@@ -30,7 +33,7 @@ def run(argv: list[str]) -> None:
     ]
     folder.write(settings, folder.outcomes() if folder.exists() else _not_run(jobs))
     measures = args.evaluate.split(",") if args.evaluate else []
-    evaluate = partial(evaluate_job, measures=measures) if measures else None
+    evaluate = partial(evaluate_job, options=shlex.split(args.evaluate_with)) if measures else None
     outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
     folder.write(settings, outcomes)
     print(as_markdown(summarize(outcomes), measures))
@@ -51,9 +54,14 @@ def train_job(job: Job) -> None:
     new_trainer(parser, args).fit()
 
 
-def evaluate_job(job: Job, measures: Sequence[str]) -> None:
-    """Evaluate a trained run of a sweep."""
-    importlib.import_module("adance.commands.evaluate").run([str(job.folder), "--measures", ",".join(measures)])
+def evaluate_job(job: Job, options: Sequence[str]) -> None:
+    """Evaluate a trained run of a sweep as ``adance evaluate`` does, in silence."""
+    try:
+        evaluate = importlib.import_module("adance.commands.evaluate")
+    except ModuleNotFoundError as error:
+        raise InputError(f"--evaluate needs {error.name}, which is not installed") from None
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluate.run([str(job.folder), "--quiet", *options])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,7 +82,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each (default: 1)")
     parser.add_argument("--backend", choices=BACKENDS, default="loky", help="where they run (default: loky)")
     parser.add_argument("--out", default="runs/sweep", help="folder of the sweep (default: runs/sweep)")
-    parser.add_argument("--evaluate", metavar="MEASURE,…", help="evaluate every run by these measures, for the table")
+    parser.add_argument("--evaluate", metavar="MEASURE,…", help="evaluate every run, and show these measures")
+    parser.add_argument(
+        "--evaluate_with",
+        metavar="OPTIONS",
+        default="",
+        help="options of adance evaluate, as in '--features inception'",
+    )
     return parser
 
 

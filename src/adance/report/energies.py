@@ -65,14 +65,15 @@ def histogram(energies: dict[str, Tensor]) -> Histogram:
 
 
 def _range(values: list[Tensor]) -> tuple[float, float]:
+    """A range that holds all but the farthest of each kind; a long tail would squeeze the rest."""
     low = min(float(v.quantile(0.002)) for v in values)
-    high = max(float(v.quantile(0.998)) for v in values)
+    high = max(float(v.quantile(0.98)) for v in values)
     if not high > low:
         return low - 1, high + 1
-    room = 0.03 * (high - low)
+    room = 0.04 * (high - low)
     return low - room, high + room
 
 
 def _heights(values: Tensor, low: float, high: float) -> list[float]:
-    counts = torch.histc(values.clamp(low, high).float(), BINS, low, high)
-    return [float(h) for h in counts / counts.sum().clamp(min=1)]
+    """Shares of all values in each bin; those outside the range are in none."""
+    return [float(h) for h in torch.histc(values.float(), BINS, low, high) / len(values)]

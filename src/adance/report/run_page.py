@@ -114,4 +114,5 @@ def _trace(film: Film) -> dict[str, Any]:
 
 def _grids(run: Run) -> list[dict[str, str]]:
     pictures = evenly(sample_pictures(run.folder.path), MOST_GRIDS)
-    return [{"uri": file_uri(path, GRID_SIDE), "step": f"{int(path.stem):,}"} for path in pictures]
+    side = GRID_SIDE if _kind(run) == "image" else 2 * GRID_SIDE
+    return [{"uri": file_uri(path, side), "step": f"{int(path.stem):,}"} for path in pictures]

@@ -1,6 +1,7 @@
 """Means and spreads of a sweep: one row for each combination, over the seeds that it was run with."""
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
@@ -9,7 +10,8 @@ from adance.sweeps.axes import Values, short_keys
 from adance.sweeps.job import Outcome
 
 SEEDS = ("seed", "data_seed")
-SHOWN = ("loss", "energy_data", "energy_held_out", "energy_noise", "gradient_norm", "auc", "energy_gradients")
+SHOWN = ("loss", "energy_data", "energy_noise", "gradient_norm", "auc", "energy_gradients")
+MOST_MEASURES = 4
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,16 @@ def summarize(outcomes: Sequence[Outcome]) -> list[Group]:
 
 
 def columns(groups: Sequence[Group], measures: Sequence[str] = ()) -> list[str]:
-    """Names of the numbers that a table shows: ``measures``, or all there are, and the usual metrics."""
+    """Names of the numbers that a table shows: measures of the evaluation, then the usual metrics.
+
+    Args:
+        groups: The groups.
+        measures: How the names of the wanted measures begin, letters and digits alone counting; by default the first 4.
+    """
     there = {name for group in groups for name in group.numbers}
-    evaluated = {name: None for group in groups for outcome in group.outcomes for name in outcome.measures}
-    wanted = list(measures) or list(evaluated)
-    return [name for name in (*wanted, *SHOWN) if name in there]
+    evaluated = list(dict.fromkeys(name for group in groups for outcome in group.outcomes for name in outcome.measures))
+    wanted = [name for name in evaluated if any(_plain(name).startswith(_plain(asked)) for asked in measures)]
+    return [name for name in (*(wanted if measures else evaluated[:MOST_MEASURES]), *SHOWN) if name in there]
 
 
 def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
@@ -79,8 +86,17 @@ def runs_text(group: Group) -> str:
 
 
 def number_text(mean: float, spread: float, n: int) -> str:
-    """A mean to four digits, with its standard deviation where there are several runs."""
-    return f"{mean:.4g}" + (f" ± {spread:.2g}" if n > 1 else "")
+    """A mean to three digits, with its standard deviation where there are several runs."""
+    return _digits(mean) + (f" ± {_digits(spread, 2)}" if n > 1 else "")
+
+
+def _digits(value: float, figures: int = 3) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.{figures}g}"
+
+
+def _plain(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
 
 
 def _numbers(done: Sequence[Outcome]) -> dict[str, tuple[float, float, int]]:
