@@ -162,3 +162,28 @@ def test_the_page_can_be_written_elsewhere(run_folder, tmp_path):
     assert main(["report", str(folder), "--out", str(tmp_path / "page.html")]) == 0
     assert (tmp_path / "page.html").exists()
     assert not (folder / "report.html").exists()
+
+
+def test_pictures_of_training_lose_their_lines_and_nothing_else(tmp_path):
+    from adance.pictures import save_grid
+    from adance.report.images import file_uri, saved_grid_uri
+
+    images = torch.linspace(-1, 1, 64).view(64, 1, 1, 1).expand(64, 1, 8, 8)
+    save_grid(images, tmp_path / "grid.png")
+    grid = opened(saved_grid_uri(tmp_path / "grid.png", (1, 8, 8), 4000))
+    side = grid.width // 8 + 1
+    for place in (0, 9, 63):
+        x, y = place % 8 * side + side // 2, place // 8 * side + side // 2
+        assert grid.getpixel((x, y))[0] == pytest.approx(float(images[place, 0, 0, 0] + 1) * 127.5, abs=3)
+    assert grid.getpixel((side - 2, side // 2))[3] == 0  # the gap shows the ground
+    # a picture of another layout is left as it is
+    assert saved_grid_uri(tmp_path / "grid.png", (1, 7, 7), 4000) == file_uri(tmp_path / "grid.png", 4000)
+
+
+def opened(uri):
+    import base64
+    import io
+
+    from PIL import Image
+
+    return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).convert("RGBA")

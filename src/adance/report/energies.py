@@ -12,7 +12,7 @@ from adance.report.scale import Scale, number
 from adance.training.run import Run
 
 N, BINS = 1000, 110
-WIDTH = 760
+WIDTH = 700
 COLORS = {
     "training data": "var(--accent)",
     "held-out data": "var(--accent)",

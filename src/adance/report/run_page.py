@@ -11,7 +11,7 @@ from adance.report import facts
 from adance.report.chain import Film, record_chain, still_frames
 from adance.report.curves import run_curves
 from adance.report.energies import energies_of, histogram
-from adance.report.images import file_uri, grid_uri
+from adance.report.images import file_uri, grid_uri, saved_grid_uri
 from adance.report.plane import SIDE, make_plane
 from adance.report.scale import number
 from adance.sweeps.job import evaluation_rows
@@ -112,7 +112,11 @@ def _trace(film: Film) -> dict[str, Any]:
     return {"path": "M" + "L".join(f"{x} {y}" for x, y in dots), "dots": dots}
 
 
+def picture_uri(path: Path, event: Sequence[int], side: int) -> str:
+    """A picture that training drew, as a data URI."""
+    return saved_grid_uri(path, event, side) if len(event) == 3 else file_uri(path, 2 * side)
+
+
 def _grids(run: Run) -> list[dict[str, str]]:
     pictures = evenly(sample_pictures(run.folder.path), MOST_GRIDS)
-    side = GRID_SIDE if _kind(run) == "image" else 2 * GRID_SIDE
-    return [{"uri": file_uri(path, side), "step": f"{int(path.stem):,}"} for path in pictures]
+    return [{"uri": picture_uri(path, run.event_shape, GRID_SIDE), "step": f"{int(path.stem):,}"} for path in pictures]

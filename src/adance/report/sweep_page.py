@@ -8,8 +8,7 @@ import yaml
 from adance.report import facts
 from adance.report.curves import compared_curves
 from adance.report.facts import class_name
-from adance.report.images import file_uri
-from adance.report.run_page import sample_pictures
+from adance.report.run_page import picture_uri, sample_pictures
 from adance.sweeps.axes import short_keys
 from adance.sweeps.folder import SweepFolder
 from adance.sweeps.table import Group, columns, number_text, runs_text, summarize
@@ -58,7 +57,13 @@ def _figure(folder: Path, group: Group) -> dict[str, str] | None:
             measure = next(iter(outcome.measures.items()), None)
             note = "" if measure is None else f"{measure[0]} {measure[1]:.4g}"
             step = f"{int(pictures[-1].stem):,}"
-            return {"uri": file_uri(pictures[-1], GRID_SIDE), "title": group.title, "step": step, "note": note}
+            event = RunFolder(folder / outcome.name).read_data_description()["event_shape"]
+            return {
+                "uri": picture_uri(pictures[-1], event, GRID_SIDE),
+                "title": group.title,
+                "step": step,
+                "note": note,
+            }
     return None
 
 
