@@ -12,6 +12,8 @@ from adance.training.run_folder import RunFolder
 
 Results = Mapping[str, Mapping[int, list[dict[str, object]]]]
 
+COLORS = ("#c25420", "#7a6f63", "#2f4858", "#b59a3c")
+WINDOW = 10
 BEGIN, END = "<!-- table: written by benchmarks/thesis.py -->", "<!-- end of table -->"
 
 
@@ -41,6 +43,9 @@ def draw_intervals(path: Path, out: Path, results: Results, intervals: Sequence[
             picture = next(iter(sorted(home.glob(f"interval={k},seed=*/samples/*.png"))), None)
             if picture is not None:
                 axis.imshow(imread(picture), cmap="gray")
+            if column == 0:
+                place = {"rotation": 90, "va": "center", "ha": "right", "transform": axis.transAxes}
+                axis.text(-0.04, 0.5, ("thesis: T_r = 1", "default")[row], **place)
             title = f"K = {k}" if row == 0 else ""
             axis.set_title(f"{title}\nFréchet {_mean(runs, 'frechet', 1)}".strip(), fontsize=10)
     _save(figure, path)
@@ -49,19 +54,26 @@ def draw_intervals(path: Path, out: Path, results: Results, intervals: Sequence[
 def draw_norms(path: Path, sweep: SweepFolder) -> None:
     """The gradient norm v along training, without and with spectral normalisation, as figures 3.2 and 3.3 have it."""
     figure = Figure(figsize=(10, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for axis, flag, title in ((left, "false", "without spectral normalisation"), (right, "true", "with it")):
-        axis.set(title=title, xlabel="training step", ylabel="mean ‖∇E‖ along chains, v")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axis, flag, title in zip(panels, ("false", "true"), ("without spectral normalisation", "with it"), strict=True):
+        axis.set(title=title, xlabel="training step")
         axis.grid(alpha=0.3)
-        for place, outcome in enumerate(o for o in sweep.outcomes() if o.values["energy.spectral_norm"] == flag):
+        for color, outcome in zip(
+            COLORS, (o for o in sweep.outcomes() if o.values["energy.spectral_norm"] == flag), strict=False
+        ):
             rows = RunFolder(sweep.path / outcome.name).read_metrics()
+            steps, v = [row["step"] for row in rows], [row["gradient_norm"] for row in rows]
             share = f"R = {float(outcome.values['objective.rejuvenation']):.0%}"
+            axis.plot(steps, v, color=color, alpha=0.25, linewidth=0.8)
             label = share + (" (diverged)" if outcome.status == "diverged" else "")
-            color = ("#c25420", "#8f6a52", "#6b6f76", "#2f4858")[place % 4]
-            axis.plot([r["step"] for r in rows], [r["gradient_norm"] for r in rows], label=label, color=color)
-        axis.legend(frameon=False)
-    left.set_yscale("log")
+            axis.plot(steps[WINDOW - 1 :], _running_mean(v), color=color, label=label)
+    panels[0].set_ylabel("mean ‖∇E‖ along chains, v")
+    panels[0].legend(frameon=False, loc="upper left")
     _save(figure, path)
+
+
+def _running_mean(values: Sequence[float]) -> list[float]:
+    return [fmean(values[i : i + WINDOW]) for i in range(len(values) - WINDOW + 1)]
 
 
 def put_between_markers(page: Path, text: str) -> None:

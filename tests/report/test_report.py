@@ -143,6 +143,7 @@ def test_a_sweep_has_a_table_pictures_and_what_went_wrong(tmp_path):
     assert '<th scope="row">1</th><td>1e4</td><td>1</td>' in page
     assert "interval=5,energy_limit=1e-12</code> diverged" in page
     assert "color-mix(" in page
+    assert page.count('<ul class="legend">') == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -12,8 +13,7 @@ Rows = Sequence[dict[str, float]]
 DATA, NOISE, HELD_OUT = "var(--accent)", "var(--muted)", "var(--accent)"
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """A chart with its title and what it means."""
 
     title: str
@@ -77,14 +77,19 @@ def run_curves(rows: Rows) -> list[Curve]:
     return [curve for curve in found if curve.chart]
 
 
-def compared_curves(runs: Sequence[tuple[str, str, Rows]]) -> list[Curve]:
-    """The curves of several runs in the same charts; ``runs`` are (name, colour, rows), one name and colour a group."""
+def compared_curves(runs: Sequence[tuple[str, str, Rows]]) -> tuple[list[Curve], Markup]:
+    """The curves of several runs in the same charts, and the legend of all.
+
+    Args:
+        runs: Name, colour and rows of each; those of one group share the first two.
+    """
     found = []
     for wanted in CURVES:
         if wanted.title in COMPARED:
             series = [Series(name, _points(rows, wanted.lines[0][1]), color) for name, color, rows in runs]
-            found.append(_curve(wanted, [s for s in series if len(s.points) > 1]))
-    return [curve for curve in found if curve.chart]
+            found.append(_curve(wanted, [s for s in series if len(s.points) > 1])._replace(legend=Markup("")))
+    names = {name: Series(name, [], color) for name, color, _ in runs}
+    return [curve for curve in found if curve.chart], legend(list(names.values()))
 
 
 def _curve(wanted: Wanted, series: Sequence[Series]) -> Curve:

@@ -27,6 +27,7 @@ def sweep_context(folder: Path) -> dict[str, Any]:
     outcomes = sweep.outcomes()
     groups, config = summarize(outcomes), yaml.safe_load(sweep.read()["settings"])
     done = sum(outcome.status == "done" for outcome in outcomes)
+    curves, curves_legend = compared_curves(_lines(folder, groups))
     short = list(short_keys(list(groups[0].values)).values())
     return {
         "name": facts.data_name(config),
@@ -35,7 +36,8 @@ def sweep_context(folder: Path) -> dict[str, Any]:
         "subtitle": f"{done} of {len(outcomes)} runs done · {class_name(config['energy'])} · {config['steps']:,} steps",
         "figures": [figure for group in groups if (figure := _figure(folder, group)) is not None],
         "table_data": _table(groups, short),
-        "curves": compared_curves(_lines(folder, groups)),
+        "curves": curves,
+        "curves_legend": curves_legend,
         "unfinished": [outcome for outcome in outcomes if outcome.status != "done"],
         "settings": facts.settings(config),
         "config": facts.as_yaml(config),
