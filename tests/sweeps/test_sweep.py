@@ -108,3 +108,26 @@ def test_measures_of_an_evaluation_are_in_the_table(sweep, tmp_path):
     _, table, _ = sweep("--over", "seed=0,1")
     assert "frechet" in table[0]
     assert "10.5 ± 0.71" in table[2]
+
+
+def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monkeypatch):
+    import sys
+    import types
+
+    asked = []
+
+    def run(argv):
+        asked.append(argv[1:])
+        print("a table that nobody asked for")
+        rows = [{"name": "FD-pixels", "value": 3.0}, {"name": "FID", "value": 4.0}, {"name": "FID", "value": 5.0}]
+        (tmp_path / "sweep" / argv[0].rpartition("/")[2] / "evaluation.json").write_text(json.dumps({"figures": rows}))
+
+    monkeypatch.setitem(sys.modules, "adance.commands.evaluate", types.SimpleNamespace(run=run))
+    options = ["--over", "seed=0,1", "--evaluate", "fid", "--evaluate_with", "--n 50 --seed 3"]
+    _, table, _ = sweep(*options)
+    assert asked == [["--quiet", "--n", "50", "--seed", "3"]] * 2
+    assert "FID" in table[0]
+    assert "FD-pixels" not in table[0]
+    assert "4 ± 0" in table[2]
+    assert sweep(*options)[0] == 0
+    assert len(asked) == 2

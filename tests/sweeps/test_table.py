@@ -24,9 +24,11 @@ def test_runs_that_did_not_end_well_are_counted_and_not_averaged():
 
 
 def test_measures_come_first_and_can_be_chosen():
-    groups = summarize([outcome(1, 0, 1.0, **{"Fréchet distance, pixels": 12.0, "kernel": 0.5})])
-    assert as_markdown(groups).startswith("| interval | runs | Fréchet distance, pixels | kernel | loss |")
-    assert as_markdown(groups, ["frechet_distance"]).startswith("| interval | runs | Fréchet distance, pixels | loss |")
+    groups = summarize([outcome(1, 0, 1.0, **{"FD (Fréchet distance)": 12.0, "kernel": 0.5})])
+    assert as_markdown(groups).startswith("| interval | runs | FD (Fréchet distance) | kernel | loss |")
+    assert as_markdown(groups, ["frechet_distance", "distance"]).startswith(
+        "| interval | runs | FD (Fréchet distance) | loss |"
+    )
     assert as_markdown(groups, ["kernel"]).startswith("| interval | runs | kernel | loss |")
 
 

@@ -82,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each (default: 1)")
     parser.add_argument("--backend", choices=BACKENDS, default="loky", help="where they run (default: loky)")
     parser.add_argument("--out", default="runs/sweep", help="folder of the sweep (default: runs/sweep)")
-    parser.add_argument("--evaluate", metavar="MEASURE,…", help="evaluate every run, and show these measures")
+    parser.add_argument(
+        "--evaluate", metavar="WORD,…", help="evaluate every run, and show the measures with these words in their names"
+    )
     parser.add_argument(
         "--evaluate_with",
         metavar="OPTIONS",

@@ -55,7 +55,7 @@ def as_yaml(config: Config) -> str:
 
 def evaluation_table(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The measures of ``evaluation.json``: heads, and cells as text; columns that say nothing are left out."""
-    hidden = ("name", "value", "group", "measure", "spread")
+    hidden = ("name", "value", "group", "measure", "spread", "better")
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
     keys = [key for key in keys if any(row.get(key) not in (None, "") for row in rows)]
     if not rows:

@@ -44,7 +44,7 @@ def number(value: float) -> str:
         return "not finite"
     if value == 0:
         return "0"
-    if abs(value) >= 1000 and value == round(value):
+    if 1000 <= abs(value) < 1e6 or (abs(value) >= 1e6 and value == round(value)):
         text = f"{value:,.0f}"
     elif abs(value) < 1e-3 or abs(value) >= 1e6:
         text = f"{value:.2e}".replace("e-0", "e-").replace("e+0", "e")

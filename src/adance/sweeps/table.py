@@ -51,11 +51,13 @@ def columns(groups: Sequence[Group], measures: Sequence[str] = ()) -> list[str]:
 
     Args:
         groups: The groups.
-        measures: How the names of the wanted measures begin, letters and digits alone counting; by default the first 4.
+        measures: Words; for each the first measure whose name has it in it, letters and digits alone counting. By
+            default the first 4 measures.
     """
     there = {name for group in groups for name in group.numbers}
     evaluated = list(dict.fromkeys(name for group in groups for outcome in group.outcomes for name in outcome.measures))
-    wanted = [name for name in evaluated if any(_plain(name).startswith(_plain(asked)) for asked in measures)]
+    found = [next((name for name in evaluated if _plain(word) in _plain(name)), "") for word in measures]
+    wanted = list(dict.fromkeys(found))
     return [name for name in (*(wanted if measures else evaluated[:MOST_MEASURES]), *SHOWN) if name in there]
 
 
