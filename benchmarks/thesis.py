@@ -26,7 +26,7 @@ from adance.sweeps import SweepFolder
 
 ROOT = Path(__file__).parent.parent
 INTERVALS = (1, 5, 10, 20, 50)
-REJUVENATIONS = ("0.25", "0.5", "1.0")
+REJUVENATIONS = ("0.5", "1.0")
 CHAIN = {"class_path": "adance.Langevin", "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005}}
 THESIS = {"sampler": CHAIN, "ratio_temperature": 1.0, "margin": 0.0, "pool": 0, "buffer": 5000}
 SMALL_STEPS, NORM_STEPS = 6000, 2000

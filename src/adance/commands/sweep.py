@@ -13,6 +13,7 @@ from adance.errors import DivergedError, InputError
 from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinations, run_jobs, run_names, summarize
 from adance.sweeps.axes import Values
 from adance.sweeps.backends import BACKENDS
+from adance.sweeps.job import read_outcome
 from adance.training import Trainer
 
 NOT_VARIED = ("config", "out", "resume", "device", "trackers", "quiet")
@@ -31,7 +32,7 @@ def run(argv: list[str]) -> None:
         Job(name, values, (folder.path / name).absolute(), _config(options, values))
         for name, values in zip(names, points, strict=True)
     ]
-    folder.write(settings, folder.outcomes() if folder.exists() else _not_run(jobs))
+    folder.write(settings, [read_outcome(job.name, job.values, job.folder) for job in jobs])
     measures = args.evaluate.split(",") if args.evaluate else []
     evaluate = partial(evaluate_job, options=shlex.split(args.evaluate_with)) if measures else None
     outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
@@ -43,15 +44,14 @@ def run(argv: list[str]) -> None:
 
 def train_job(job: Job) -> None:
     """Train a run of a sweep, or go on with it."""
-    if (job.folder / "config.yaml").exists():
-        parser = train_parser()
-        args = parser.parse_string(job.config)
-        Trainer.resume(job.folder, device=args.device, trackers=args.trackers, show_progress=False).fit()
-        return
     parser = train_parser()
     args = parser.parse_string(job.config)
-    args.out, args.quiet = str(job.folder), True
-    new_trainer(parser, args).fit()
+    if (job.folder / "config.yaml").exists():
+        trainer = Trainer.resume(job.folder, device=args.device, trackers=args.trackers, show_progress=False)
+    else:
+        args.out, args.quiet = str(job.folder), True
+        trainer = new_trainer(parser, args)
+    trainer.fit()
 
 
 def evaluate_job(job: Job, options: Sequence[str]) -> None:
@@ -106,10 +106,6 @@ def _config(options: Sequence[str], values: Values) -> str:
     settings_of(args)
     instantiate(parser, args)
     return str(parser.dump(args))
-
-
-def _not_run(jobs: Sequence[Job]) -> list[Outcome]:
-    return [Outcome(job.name, job.values, "not run") for job in jobs]
 
 
 def _complain(outcomes: Sequence[Outcome]) -> None:
