@@ -13,9 +13,12 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,datasets]'
 	touch .venv/ready
 
-# Learns handwritten digits in a few minutes, draws 64 and says where the picture is.
+# Learns handwritten digits in a few minutes, draws 64, writes a page about it and says where both are.
+# Started again, it goes on where it stopped.
 demo: setup
-	$(BIN)/adance train
+	if test -e runs/demo/config.yaml; then $(BIN)/adance train --resume runs/demo; \
+	else $(BIN)/adance train --out runs/demo; fi
+	$(BIN)/adance report runs/demo
 
 test: lint types
 	$(BIN)/pytest

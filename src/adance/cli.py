@@ -17,6 +17,8 @@ COMMANDS = {
     "sample": "draw samples from a run, or fill in part of given images",
     "evaluate": "measure a run: distances of samples from data, likelihood, outlier detection",
     "score": "energy, and log-density where the model claims one, of every row of a data set",
+    "sweep": "train at every combination of some settings' values, and compare",
+    "report": "a page of one run or one sweep: samples, chains, curves, energies",
 }
 
 DONE, BAD_INPUT, DIVERGED, INTERRUPTED = 0, 2, 3, 130

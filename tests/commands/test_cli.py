@@ -54,7 +54,7 @@ def test_version(adance):
 
 def test_an_unknown_command(adance):
     answer = adance("trian", "--data", "digits")
-    assert answer == (2, "", "adance: error: unknown command 'trian'; one of train, sample, evaluate, score\n")
+    assert answer == (2, "", "adance: error: unknown command 'trian'; one of train, sample, evaluate, score, sweep, report\n")
 
 
 @pytest.mark.parametrize("command", ["train", "sample", "score"])

@@ -25,13 +25,14 @@ WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet"}
 
 def run(argv: list[str]) -> None:
     """Train, and say where the run is."""
-    parser = _parser()
+    parser = train_parser()
     args = parser.parse_args(argv)
-    trainer = _resume(args, argv) if args.resume else _new(parser, args)
+    trainer = _resume(args, argv) if args.resume else new_trainer(parser, args)
     _report(trainer.fit())
 
 
-def _parser() -> ArgumentParser:
+def train_parser() -> ArgumentParser:
+    """The parser of all settings of a run."""
     parser = make_parser("train", "Train an energy-based model into a run folder.")
     parser.add_argument("--config", action="config", help="a file of these settings, in YAML")
     parser.add_argument("--data", type=str, default="digits", help="a name, or a .npz, .npy, .csv or folder of images")
@@ -62,9 +63,14 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _new(parser: ArgumentParser, args: Namespace) -> Trainer:
-    made = _instantiate(parser, args)
-    settings = Settings(**{field.name: made[field.name] for field in dataclasses.fields(Settings)})
+def new_trainer(parser: ArgumentParser, args: Namespace) -> Trainer:
+    """The trainer of a new run.
+
+    Raises:
+        InputError: The settings do not fit together or to the data; nothing has been written.
+    """
+    made = instantiate(parser, args)
+    settings = settings_of(made)
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)
     with seeded(settings.seed):
         energy = _make_energy(made.energy, args.energy, data.event_shape)
@@ -72,7 +78,21 @@ def _new(parser: ArgumentParser, args: Namespace) -> Trainer:
     return Trainer(energy, made.objective, data, settings, args.out, allow_batch_norm=args.allow_batch_norm, **options)
 
 
-def _instantiate(parser: ArgumentParser, args: Namespace) -> Namespace:
+def settings_of(made: Namespace) -> Settings:
+    """The settings of the loop among all settings.
+
+    Raises:
+        InputError: One is out of its range.
+    """
+    return Settings(**{field.name: made[field.name] for field in dataclasses.fields(Settings)})
+
+
+def instantiate(parser: ArgumentParser, args: Namespace) -> Namespace:
+    """The settings with their objects made.
+
+    Raises:
+        InputError: A class refuses its arguments.
+    """
     try:
         made: Namespace = parser.instantiate(args)
     except InputError:

@@ -1,5 +1,7 @@
 """Drawing samples from a trained energy."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -8,7 +10,12 @@ from adance.samplers.kernel import Chains, Kernel, run_chains
 
 
 def draw_samples(
-    kernel: Kernel, energy: Energy, starts: Tensor, steps: int | None = None, generator: torch.Generator | None = None
+    kernel: Kernel,
+    energy: Energy,
+    starts: Tensor,
+    steps: int | None = None,
+    generator: torch.Generator | None = None,
+    callback: Callable[[int, Tensor], None] | None = None,
 ) -> Chains:
     """Run chains from ``starts`` ``(n, *event)`` for sampling rather than training.
 
@@ -21,11 +28,13 @@ def draw_samples(
         starts: Where the chains start.
         steps: Number of steps instead.
         generator: Source of randomness.
+        callback: Called as ``callback(i, x)`` after step i (counted from 1).
     """
-    steps = sampling_steps(kernel) if steps is None else steps
-    return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2)
+    if steps is None:
+        steps = sampling_steps(kernel)
+    return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2, callback=callback)
 
 
 def sampling_steps(kernel: Kernel) -> int:
-    """Steps of a chain of :func:`draw_samples` unless told otherwise."""
+    """How many steps a chain takes that is for sampling rather than training."""
     return (20 if kernel.exact else 2) * kernel.steps

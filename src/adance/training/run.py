@@ -1,5 +1,6 @@
 """A trained run: its energy, its sampler, and what to do with them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -81,6 +82,7 @@ class Run:
         seed: int = 0,
         given: Tensor | None = None,
         kept: Tensor | None = None,
+        callback: Callable[[int, Tensor], None] | None = None,
     ) -> Tensor:
         """Draw ``(n, *event)`` samples, in the model's units.
 
@@ -91,6 +93,7 @@ class Run:
             seed: Seed of the chains.
             given: With ``kept``: events ``(n, *event)`` of which part is kept; the rest is filled in.
             kept: Boolean, broadcasting against ``given``: what is kept.
+            callback: Called as ``callback(i, x)`` after step i of the chains (counted from 1).
 
         Raises:
             InputError: There is no buffer to start from, the data cannot be loaded, or what is kept does not fit.
@@ -100,11 +103,11 @@ class Run:
         generator = torch.Generator(self.device).manual_seed(seed)
         starts = self.starts(n, start, generator)
         if given is None and kept is None:
-            return draw_samples(self.sampler, self.energy, starts, steps, generator).x
+            return draw_samples(self.sampler, self.energy, starts, steps, generator, callback).x
         if given is None or kept is None:
             raise InputError("completion needs both: given, the events, and kept, what to keep of them")
         completion = Completion(self.energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
-        return completion.complete(draw_samples(self.sampler, completion, starts, steps, generator).x)
+        return completion.complete(draw_samples(self.sampler, completion, starts, steps, generator, callback).x)
 
     @torch.no_grad()
     def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:

@@ -1,0 +1,130 @@
+"""The thesis's table 5.2 and figures 3.2, 3.3 and 5.3: what the interval K and spectral normalisation do.
+
+    python benchmarks/thesis.py --scale small      # digits, two CPU cores
+    python benchmarks/thesis.py --scale full       # MNIST, CIFAR-10 and CelebA as in configs/thesis, a GPU
+
+Small: AdaNCE as the thesis has it (ratio at temperature 1, no margin, fresh noise every step) at K = 1, 5, 10, 20, 50
+and, beside it, the library's defaults at the same K; Fréchet distances of 1,000 samples to the held-out digits in the
+features of benchmarks/digits.py; and the gradient norm v with and without spectral normalisation. Started again, it
+goes on where it stopped: run folders are in --out, one JSON file a measured run in benchmarks/results. The table goes
+into docs/thesis.md and the figures into docs/images. Full: the same sweeps with the configs' own data, measured by
+``adance evaluate``, with tables and pages left in --out.
+"""
+
+import argparse
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import digits
+import thesis_figures as figures
+import yaml
+
+import adance
+from adance.cli import main as command
+from adance.sweeps import SweepFolder
+
+ROOT = Path(__file__).parent.parent
+INTERVALS = (1, 5, 10, 20, 50)
+REJUVENATIONS = ("0.5", "1.0")
+CHAIN = {"class_path": "adance.Langevin", "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005}}
+THESIS = {"sampler": CHAIN, "ratio_temperature": 1.0, "margin": 0.0, "pool": 0, "buffer": 5000}
+SMALL_STEPS, NORM_STEPS = 6000, 2000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", choices=("small", "full"), default="small")
+    parser.add_argument("--out", type=Path, default=ROOT / "runs" / "thesis", help="where the sweeps go")
+    parser.add_argument("--seeds", default="0", help="seeds, by commas")
+    parser.add_argument("--jobs", default="2", help="runs at a time")
+    parser.add_argument("--steps", type=int, default=SMALL_STEPS, help="steps of the small runs of the table")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where table and figures go")
+    args = parser.parse_args()
+    (small if args.scale == "small" else full)(args)
+
+
+def small(args: argparse.Namespace) -> None:
+    """Digits: train all, measure, draw."""
+    seeds = f"seed={args.seeds}"
+    thesis = config(args, "thesis", args.steps, {**THESIS}, ema=0.0)
+    sweep(args, thesis, over("objective.interval", INTERVALS), seeds)
+    ours = config(args, "default", args.steps, {})
+    sweep(args, ours, over("objective.interval", INTERVALS[1:]), seeds)
+    # a small convolutional net at ten times the learning rate shows early what large ones show late
+    faster = {"energy": {"class_path": "adance.ConvNet"}, "lr": 1e-3, "log_every": 10}
+    norms = config(args, "norms", NORM_STEPS, {**THESIS, "interval": 1}, ema=0.0, **faster)
+    sweep(args, norms, "energy.spectral_norm=false,true", over("objective.rejuvenation", REJUVENATIONS))
+    results = {name: measured(args.out / name) for name in ("thesis", "default")}
+    # at K = 1 both are maximum likelihood: r is 0 whatever its temperature
+    figures.draw_intervals(args.docs / "images" / "thesis-interval.png", args.out, results, INTERVALS)
+    figures.draw_norms(args.docs / "images" / "thesis-norm.png", SweepFolder(args.out / "norms"))
+    text = figures.interval_table(results, INTERVALS, digits.DigitJudge().floor)
+    print(text)
+    figures.put_between_markers(args.docs / "thesis.md", text)
+
+
+def full(args: argparse.Namespace) -> None:
+    """The configs of the thesis, each over K, evaluated and drawn by the library's own commands."""
+    for name in ("mnist", "cifar10", "celeba"):
+        file = ROOT / "configs" / "thesis" / f"{name}.yaml"
+        options = ["--jobs", "1", "--evaluate", "FID,inception", "--evaluate_with", "--features inception"]
+        sweep(args, file, over("objective.interval", INTERVALS), f"seed={args.seeds}", options=options, name=name)
+        command(["report", str(args.out / name)])
+    options = ["--jobs", "1", "--steps", "5000", "--log_every", "10", "--sample_every", "0"]
+    over_rejuvenation = over("objective.rejuvenation", REJUVENATIONS)
+    file = ROOT / "configs" / "thesis" / "mnist.yaml"
+    sweep(args, file, "energy.spectral_norm=true,false", over_rejuvenation, options=options, name="norms")
+    figures.draw_norms(args.out / "thesis-norm.png", SweepFolder(args.out / "norms"))
+
+
+def config(args: argparse.Namespace, name: str, steps: int, objective: dict[str, object], **settings: object) -> Path:
+    """Write the config of a sweep over runs on digits."""
+    held = {
+        "data": "digits",
+        "objective": {"class_path": "adance.AdaNCE", "init_args": objective},
+        "steps": steps,
+        "sample_every": 0,
+        **settings,
+    }
+    args.out.mkdir(parents=True, exist_ok=True)
+    path = args.out / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(held, sort_keys=False))
+    return path
+
+
+def over(key: str, values: Iterable[object]) -> str:
+    return f"{key}={','.join(map(str, values))}"
+
+
+def sweep(
+    args: argparse.Namespace, file: Path, *axes: str, options: Iterable[str] | None = None, name: str | None = None
+) -> None:
+    """Train what is not trained yet; a run that diverges is part of the picture and does not end the script."""
+    more = ["--jobs", args.jobs, "--device", "cpu"] if options is None else list(options)
+    varied = [part for axis in axes for part in ("--over", axis)]
+    status = command(["sweep", "--config", str(file), "--out", str(args.out / (name or file.stem)), *varied, *more])
+    if status not in (0, 3):
+        raise SystemExit(status)
+
+
+def measured(folder: Path) -> dict[int, list[dict[str, object]]]:
+    """For each K, the measures of its runs: those in benchmarks/results, and else measured now."""
+    judge = digits.DigitJudge()
+    digits.RESULTS.mkdir(exist_ok=True)
+    found: dict[int, list[dict[str, object]]] = {}
+    for outcome in SweepFolder(folder).outcomes():
+        steps = int(outcome.metrics.get("step", 0))
+        kept = digits.RESULTS / f"thesis-{folder.name}-{outcome.name}-steps={steps}.json"
+        if outcome.status == "done" and not kept.exists():
+            result = judge.measure(adance.load(folder / outcome.name).sample(1000))
+            numbers = {name: outcome.metrics[name] for name in ("step", "seconds", "energy_gradients")}
+            kept.write_text(json.dumps({**result, **numbers, "values": outcome.values}) + "\n")
+        if kept.exists():
+            interval = int(outcome.values["objective.interval"])
+            found.setdefault(interval, []).append(json.loads(kept.read_text()))
+    return found
+
+
+if __name__ == "__main__":
+    main()

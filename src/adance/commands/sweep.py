@@ -1,0 +1,125 @@
+"""``adance sweep``."""
+
+import argparse
+import contextlib
+import importlib
+import io
+import shlex
+from collections.abc import Sequence
+from functools import partial
+
+from adance.commands.train import instantiate, new_trainer, settings_of, train_parser
+from adance.errors import DivergedError, InputError
+from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinations, run_jobs, run_names, summarize
+from adance.sweeps.axes import Values
+from adance.sweeps.backends import BACKENDS
+from adance.sweeps.job import read_outcome
+from adance.training import Trainer
+
+NOT_VARIED = ("config", "out", "resume", "device", "trackers", "quiet")
+
+
+def run(argv: list[str]) -> None:
+    """Train every combination, print the table of means and spreads, and name what went wrong."""
+    args, options = _parser().parse_known_args(argv)
+    if args.jobs < 1:
+        raise InputError(f"--jobs must be 1 or more, got {args.jobs}")
+    folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
+    settings = _config(options, {})
+    points = folder.extend(points, settings)
+    names = run_names(points)
+    jobs = [
+        Job(name, values, (folder.path / name).absolute(), _config(options, values))
+        for name, values in zip(names, points, strict=True)
+    ]
+    folder.write(settings, [read_outcome(job.name, job.values, job.folder) for job in jobs])
+    measures = args.evaluate.split(",") if args.evaluate else []
+    evaluate = partial(evaluate_job, options=shlex.split(args.evaluate_with)) if measures else None
+    outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
+    folder.write(settings, outcomes)
+    print(as_markdown(summarize(outcomes), measures))
+    print(f"sweep: {folder.path}")
+    _complain(outcomes)
+
+
+def train_job(job: Job) -> None:
+    """Train a run of a sweep, or go on with it."""
+    parser = train_parser()
+    args = parser.parse_string(job.config)
+    if (job.folder / "config.yaml").exists():
+        trainer = Trainer.resume(job.folder, device=args.device, trackers=args.trackers, show_progress=False)
+    else:
+        args.out, args.quiet = str(job.folder), True
+        trainer = new_trainer(parser, args)
+    trainer.fit()
+
+
+def evaluate_job(job: Job, options: Sequence[str]) -> None:
+    """Evaluate a trained run of a sweep as ``adance evaluate`` does, in silence."""
+    try:
+        evaluate = importlib.import_module("adance.commands.evaluate")
+    except ModuleNotFoundError as error:
+        raise InputError(f"--evaluate needs {error.name}, which is not installed") from None
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluate.run([str(job.folder), "--quiet", *options])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="adance sweep",
+        description="Train at every combination of some settings' values. All options of adance train serve too; "
+        "started again, a sweep goes on where it stopped.",
+        exit_on_error=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--over",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE,…",
+        help="a setting to vary and its values, as in objective.interval=1,5,10; once for each setting",
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each (default: 1)")
+    parser.add_argument("--backend", choices=BACKENDS, default="loky", help="where they run (default: loky)")
+    parser.add_argument("--out", default="runs/sweep", help="folder of the sweep (default: runs/sweep)")
+    parser.add_argument(
+        "--evaluate", metavar="WORD,…", help="evaluate every run, and show the measures with these words in their names"
+    )
+    parser.add_argument(
+        "--evaluate_with",
+        metavar="OPTIONS",
+        default="",
+        help="options of adance evaluate, as in '--features inception'",
+    )
+    return parser
+
+
+def _config(options: Sequence[str], values: Values) -> str:
+    """All settings of one run, as YAML, checked."""
+    for key in values:
+        if key in NOT_VARIED:
+            raise InputError(f"--over {key}: cannot be varied")
+    parser = train_parser()
+    args = parser.parse_args([*options, *(f"--{key}={value}" for key, value in values.items())])
+    if args.resume is not None:
+        raise InputError("--resume is for adance train; a sweep that is started again goes on by itself")
+    settings_of(args)
+    instantiate(parser, args)
+    return str(parser.dump(args))
+
+
+def _complain(outcomes: Sequence[Outcome]) -> None:
+    """Name every run that did not end well, by an error of the status that ``adance`` exits with."""
+    bad = [outcome for outcome in outcomes if outcome.status != "done"]
+    if not bad:
+        return
+    statuses = {outcome.status for outcome in bad}
+    if "interrupted" in statuses:
+        raise KeyboardInterrupt
+    listed = "; ".join(f"{outcome.name} {outcome.status}: {outcome.message}" for outcome in bad)
+    message = f"{len(bad)} of {len(outcomes)} runs did not end well: {listed}"
+    if "diverged" in statuses:
+        raise DivergedError(message)
+    if "refused" in statuses:
+        raise InputError(message)
+    raise SystemExit(f"adance sweep: error: {message}")

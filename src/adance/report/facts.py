@@ -1,0 +1,84 @@
+"""What a run was, in words: for the head of a page and its settings."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from adance.report.scale import number
+
+Config = Mapping[str, Any]
+
+
+def class_name(part: Config) -> str:
+    """The bare name of a class in a config."""
+    return str(part.get("class_path", "")).rpartition(".")[2]
+
+
+def data_name(config: Config) -> str:
+    """What the data are called: a name, or a file's or folder's."""
+    source = config.get("data")
+    return Path(str(source)).name if source else "data of one's own"
+
+
+def subtitle(config: Config, step: int, seconds: float | None, averaged: bool) -> str:
+    """One line about a run."""
+    parts = [class_name(config["energy"]), f"{step:,} steps"]
+    if seconds is not None:
+        parts.append(duration(seconds))
+    return " · ".join([*parts, "averaged weights" if averaged else "the last step's weights"])
+
+
+def duration(seconds: float) -> str:
+    """A time for people."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def settings(config: Config) -> list[tuple[str, str]]:
+    """The settings that people ask for first; arguments at ``None`` are chosen by the library and left out."""
+    parts = [(part, _described(config[part])) for part in ("energy", "objective")]
+    names = ("batch_size", "lr", "betas", "ema", "schedule", "grad_clip", "data_noise", "seed")
+    told = [name for name in names if config.get(name) not in (None, 0.0) or name == "seed"]
+    return [("data", data_name(config)), *parts, *((name.replace("_", " "), _plain(config.get(name))) for name in told)]
+
+
+def as_yaml(config: Config) -> str:
+    """The config as the run folder has it."""
+    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+
+
+def evaluation_table(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The measures of ``evaluation.json``: heads, and cells as text; columns that say nothing are left out."""
+    hidden = ("name", "value", "group", "measure", "spread", "better")
+    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
+    keys = [key for key in keys if any(row.get(key) not in (None, "") for row in rows)]
+    if not rows:
+        return None
+    cells = [[str(row["name"]), _value(row), *(_plain(row.get(key)) for key in keys)] for row in rows]
+    return {"head": ["measure", "value", *(key.replace("_", " ") for key in keys)], "rows": cells}
+
+
+def _value(row: Mapping[str, Any]) -> str:
+    spread = row.get("spread")
+    return _plain(row["value"]) + (f" ± {_plain(spread)}" if isinstance(spread, (int, float)) else "")
+
+
+def _described(part: Config) -> str:
+    args = {name: value for name, value in (part.get("init_args") or {}).items() if value is not None}
+    return f"{class_name(part)}({', '.join(f'{name}={_plain(value)}' for name, value in args.items())})"
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, Mapping) and "class_path" in value:
+        return _described(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return value if isinstance(value, str) else json.dumps(value)
+    return number(value) if isinstance(value, float) else f"{value:,}" if value >= 10_000 else str(value)

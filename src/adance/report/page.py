@@ -1,0 +1,54 @@
+"""Filling the templates, and writing the page."""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from adance.errors import InputError
+from adance.report.run_page import run_context
+from adance.report.sweep_page import sweep_context
+from adance.sweeps.folder import SweepFolder
+from adance.training.files import whole_file
+
+
+def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int = 0, device: str = "cpu") -> Path:
+    """Write the page of a run or of a sweep.
+
+    Args:
+        folder: The folder of a run or of a sweep.
+        out: The file; by default ``report.html`` in the folder.
+        seed: Seed of the chains that are shown.
+        device: Where the chains run.
+
+    Returns:
+        The file.
+
+    Raises:
+        InputError: The folder holds neither, or the file cannot be written.
+    """
+    folder = Path(folder)
+    out = folder / "report.html" if out is None else Path(out)
+    if SweepFolder(folder).exists():
+        page = render("sweep.html", sweep_context(folder))
+    else:
+        page = render("run.html", run_context(folder, seed=seed, device=device))
+    try:
+        with whole_file(out) as aside:
+            aside.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {error.strerror}") from None
+    return out
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """The page, as text."""
+    environment = Environment(
+        loader=PackageLoader("adance.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(version=version("adance"), **context)

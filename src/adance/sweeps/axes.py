@@ -1,0 +1,82 @@
+"""What a sweep varies: settings with several values each, and names for their combinations."""
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adance.errors import InputError
+
+Values = dict[str, str]
+"""One combination: the setting's name and its value as it would stand on the command line."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A setting and the values that it takes."""
+
+    key: str
+    values: tuple[str, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Axis":
+        """Read ``objective.interval=1,5,10``; commas inside brackets do not separate.
+
+        Raises:
+            InputError: There is no name, no value, or a value twice.
+        """
+        key, equals, listed = text.partition("=")
+        key = ".".join(part for part in key.strip().lstrip("-").split(".") if part != "init_args")
+        values = tuple(value.strip() for value in re.split(r",(?![^\[{(]*[\])}])", listed))
+        if not key or not equals or "" in values:
+            raise InputError(f"--over {text}: give a setting and its values, as in objective.interval=1,5,10")
+        if len(set(values)) < len(values):
+            raise InputError(f"--over {text}: a value is there twice")
+        return cls(key, values)
+
+
+def combinations(axes: Sequence[Axis]) -> list[Values]:
+    """Every combination of the axes' values, the last axis fastest.
+
+    Raises:
+        InputError: There is no axis, or a setting is varied twice.
+    """
+    keys = [axis.key for axis in axes]
+    if not keys:
+        raise InputError("a sweep needs at least one --over SETTING=VALUE,VALUE")
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise InputError(f"--over {twice}: varied twice; give all its values at once")
+    return [dict(zip(keys, chosen, strict=True)) for chosen in itertools.product(*(axis.values for axis in axes))]
+
+
+def short_keys(keys: Sequence[str]) -> dict[str, str]:
+    """For each dotted name, its shortest ending that none of the others has: ``interval`` for objective.interval."""
+    return {key: next(end for end in _endings(key) if _is_own(end, key, keys)) for key in keys}
+
+
+def run_names(points: Sequence[Values]) -> list[str]:
+    """A folder's name for each combination: ``interval=5,seed=0``.
+
+    Raises:
+        InputError: Two values differ only in characters that a name cannot hold.
+    """
+    short = short_keys(list(points[0]))
+    names = [",".join(f"{short[key]}={_safe(value)}" for key, value in point.items()) for point in points]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two combinations would both be called {twice}; run them as two sweeps")
+    return names
+
+
+def _endings(key: str) -> list[str]:
+    parts = key.split(".")
+    return [".".join(parts[first:]) for first in range(len(parts) - 1, -1, -1)]
+
+
+def _is_own(end: str, key: str, keys: Sequence[str]) -> bool:
+    return end == key or not any(other != key and end in _endings(other) for other in keys)
+
+
+def _safe(value: str) -> str:
+    return re.sub(r"[^\w.+-]+", "_", value)[:60].strip("_") or "_"

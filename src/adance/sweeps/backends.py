@@ -1,0 +1,64 @@
+"""Where the processes of a sweep run: joblib's own, or those of a ray or dask cluster."""
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import joblib
+
+from adance.errors import InputError
+
+BACKENDS = ("loky", "ray", "dask")
+
+
+@contextmanager
+def parallel(backend: str, jobs: int) -> Iterator[Any]:
+    """A ``joblib.Parallel`` of ``jobs`` processes.
+
+    ``ray`` joins the cluster of ``RAY_ADDRESS`` and ``dask`` that of ``DASK_SCHEDULER_ADDRESS``; without one, each
+    starts its own on this machine.
+
+    Raises:
+        InputError: The backend is unknown or not installed.
+    """
+    if backend not in BACKENDS:
+        raise InputError(f"unknown backend {backend!r}; one of {', '.join(BACKENDS)}")
+    start = {"loky": _loky, "ray": _ray, "dask": _dask}[backend]
+    try:
+        with start(jobs) as options, joblib.parallel_config(backend, n_jobs=jobs, **options):
+            yield joblib.Parallel(batch_size=1, pre_dispatch="n_jobs")
+    except ModuleNotFoundError as error:
+        if error.name not in ("ray", "distributed", "dask"):
+            raise
+        raise InputError(f"--backend {backend} needs it installed: pip install 'adance[{backend}]'") from None
+
+
+@contextmanager
+def _loky(jobs: int) -> Iterator[dict[str, Any]]:
+    yield {"inner_max_num_threads": 1}
+
+
+@contextmanager
+def _ray(jobs: int) -> Iterator[dict[str, Any]]:
+    ray: Any = importlib.import_module("ray")  # typed or not, installed or not: the same to the type checker
+    ours = not ray.is_initialized()
+    if ours:
+        here = {"num_cpus": jobs, "include_dashboard": False}
+        ray.init(**({} if os.environ.get("RAY_ADDRESS") else here))
+    importlib.import_module("ray.util.joblib").register_ray()
+    try:
+        yield {}
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+@contextmanager
+def _dask(jobs: int) -> Iterator[dict[str, Any]]:
+    client: Any = importlib.import_module("distributed").Client
+    address = os.environ.get("DASK_SCHEDULER_ADDRESS")
+    here = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    with client(address) if address else client(**here):
+        yield {}

@@ -1,0 +1,106 @@
+"""The folder of a sweep.
+
+::
+
+    sweep.json            what is varied, all other settings, and what came of every run
+    interval=5,seed=0/    a run folder, with outcome.json beside the run's own files once it has ended
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from adance.errors import InputError
+from adance.sweeps.axes import Values, run_names
+from adance.sweeps.job import Outcome, read_outcome
+from adance.training.files import whole_file
+
+NOT_SETTINGS = ("out:", "resume:", "device:", "quiet:", "trackers:")
+
+
+class SweepFolder:
+    """Paths and the one file of a sweep at ``path``."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.file = self.path / "sweep.json"
+
+    def exists(self) -> bool:
+        """Whether there is a sweep here."""
+        return self.file.exists()
+
+    def read(self) -> dict[str, Any]:
+        """What ``sweep.json`` holds: ``keys``, ``settings`` and ``runs``.
+
+        Raises:
+            InputError: It is missing or broken.
+        """
+        try:
+            held: dict[str, Any] = json.loads(self.file.read_text())
+            if not isinstance(held["settings"], str) or not held["keys"]:
+                raise KeyError("settings")
+            for run in held["runs"]:
+                if list(run["values"]) != held["keys"] or "name" not in run:
+                    raise KeyError("runs")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{self.path} is not the folder of a sweep: cannot read sweep.json ({error!r})") from None
+        return held
+
+    def points(self) -> list[Values]:
+        """The combinations, in order."""
+        return [dict(run["values"]) for run in self.read()["runs"]]
+
+    def outcomes(self) -> list[Outcome]:
+        """What came of every run, by the run folders themselves."""
+        points = self.points()
+        return [
+            read_outcome(name, point, self.path / name) for name, point in zip(run_names(points), points, strict=True)
+        ]
+
+    def extend(self, points: Sequence[Values], settings: str) -> list[Values]:
+        """The combinations that are here already and, after them, those of ``points`` that are new.
+
+        Raises:
+            InputError: The sweep here has other settings, or varies others.
+        """
+        if not self.exists():
+            return list(points)
+        held = self.read()
+        if held["keys"] != list(points[0]):
+            raise InputError(f"{self.path} holds a sweep over {', '.join(held['keys'])}; give another --out")
+        then, now = _settings(held["settings"]), _settings(settings)
+        if then != now:
+            changed = next((line for line in now if line not in then), "fewer settings")
+            raise InputError(
+                f"{self.path} holds a sweep with other settings than {changed.strip()!r}; give another --out"
+            )
+        old = self.points()
+        return old + [point for point in points if point not in old]
+
+    def write(self, settings: str, outcomes: Sequence[Outcome]) -> None:
+        """Write ``sweep.json`` whole.
+
+        Raises:
+            InputError: It cannot be written.
+        """
+        held = {
+            "keys": list(outcomes[0].values),
+            "settings": settings,
+            "runs": [outcome.as_dict() for outcome in outcomes],
+        }
+        try:
+            with whole_file(self.file) as aside:
+                aside.write_text(json.dumps(held, indent=1) + "\n")
+        except OSError as error:
+            raise InputError(f"cannot write the sweep's folder {self.path}: {error.strerror}") from None
+
+
+def _settings(text: str) -> list[str]:
+    lines, kept, skipping = text.splitlines(), [], False
+    for line in lines:
+        if not line.startswith((" ", "-")):
+            skipping = line.startswith(NOT_SETTINGS)
+        if not skipping:
+            kept.append(line)
+    return kept

@@ -1,0 +1,93 @@
+"""One run of a sweep: what is to be done, and what came of it."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from adance.sweeps.axes import Values
+from adance.training.files import whole_file
+from adance.training.run_folder import RunFolder
+
+ENDINGS = ("done", "diverged")
+"""What a run that is not tried again came to: the same seed would come to the same."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to train.
+
+    Attributes:
+        name: The folder's name.
+        values: What is varied, and its values here.
+        folder: The run folder.
+        config: All settings, as YAML.
+    """
+
+    name: str
+    values: Values
+    folder: Path
+    config: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a run.
+
+    Attributes:
+        name: The folder's name.
+        values: What is varied, and its values here.
+        status: ``done``, ``diverged``, ``refused`` (bad input), ``failed``, ``interrupted`` or ``not run``.
+        message: What went wrong.
+        metrics: The last line of ``metrics.jsonl``.
+        measures: Name and value of every measure in ``evaluation.json``.
+    """
+
+    name: str
+    values: Values
+    status: str
+    message: str = ""
+    metrics: dict[str, float] = field(default_factory=dict)
+    measures: dict[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
+    """What the run in ``folder`` came to, as far as its files tell; ``not run`` where it has not ended."""
+    try:
+        ending = json.loads((folder / "outcome.json").read_text())
+        status, message = str(ending["status"]), str(ending["message"])
+    except (OSError, ValueError, KeyError, TypeError):
+        status, message = "not run", ""
+    rows = RunFolder(folder).read_metrics()
+    return Outcome(name, values, status, message, rows[-1] if rows else {}, read_measures(folder))
+
+
+def write_ending(folder: Path, status: str, message: str) -> None:
+    """Note in the run folder that the run has ended."""
+    with whole_file(folder / "outcome.json") as aside:
+        aside.write_text(json.dumps({"status": status, "message": message}) + "\n")
+
+
+def read_measures(folder: Path) -> dict[str, float]:
+    """Name and value of every number in the run's ``evaluation.json``; where a name recurs, with what it is of."""
+    found: dict[str, float] = {}
+    for measure in evaluation_rows(folder):
+        name, value = str(measure["name"]), measure["value"]
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            name = f"{name} ({measure['samples']})" if name in found and measure.get("samples") else name
+            found.setdefault(name, float(value))
+    return found
+
+
+def evaluation_rows(folder: Path) -> list[dict[str, Any]]:
+    """The measures in the run's ``evaluation.json``, each with a name and a value; none where there is no such file."""
+    try:
+        held = json.loads((folder / "evaluation.json").read_text())
+    except (OSError, ValueError):
+        return []
+    lists = [value for value in held.values() if isinstance(value, list)] if isinstance(held, dict) else []
+    return [row for rows in lists for row in rows if isinstance(row, dict) and {"name", "value"} <= row.keys()]

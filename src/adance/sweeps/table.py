@@ -1,0 +1,110 @@
+"""Means and spreads of a sweep: one row for each combination, over the seeds that it was run with."""
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+
+from adance.sweeps.axes import Values, short_keys
+from adance.sweeps.job import Outcome
+
+SEEDS = ("seed", "data_seed")
+SHOWN = ("loss", "energy_data", "energy_noise", "gradient_norm", "auc", "energy_gradients")
+MOST_MEASURES = 4
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in nothing but their seeds.
+
+    Attributes:
+        values: What is varied besides seeds, and its values here.
+        outcomes: Its runs.
+        numbers: Of every metric and measure: mean and standard deviation over the finished runs, and how many they are.
+    """
+
+    values: Values
+    outcomes: list[Outcome]
+    numbers: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What is varied, in words."""
+        short = short_keys(list(self.values))
+        return ", ".join(f"{short[key]} {value}" for key, value in self.values.items()) or "all"
+
+
+def summarize(outcomes: Sequence[Outcome]) -> list[Group]:
+    """The groups of a sweep, in order."""
+    groups: dict[tuple[str, ...], Group] = {}
+    for outcome in outcomes:
+        values = {key: value for key, value in outcome.values.items() if key not in SEEDS}
+        groups.setdefault(tuple(values.values()), Group(values, [])).outcomes.append(outcome)
+    for group in groups.values():
+        group.numbers.update(_numbers([found for found in group.outcomes if found.status == "done"]))
+    return list(groups.values())
+
+
+def columns(groups: Sequence[Group], measures: Sequence[str] = ()) -> list[str]:
+    """Names of the numbers that a table shows: measures of the evaluation, then the usual metrics.
+
+    Args:
+        groups: The groups.
+        measures: Words; for each the first measure whose name has it in it, letters and digits alone counting. By
+            default the first 4 measures.
+    """
+    there = {name for group in groups for name in group.numbers}
+    evaluated = list(dict.fromkeys(name for group in groups for outcome in group.outcomes for name in outcome.measures))
+    found = [next((name for name in evaluated if _plain(word) in _plain(name)), "") for word in measures]
+    wanted = list(dict.fromkeys(found))
+    return [name for name in (*(wanted if measures else evaluated[:MOST_MEASURES]), *SHOWN) if name in there]
+
+
+def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
+    """A table of means and spreads, in Markdown, aligned for reading."""
+    names = columns(groups, measures)
+    keys = list(groups[0].values)
+    head = [*short_keys(keys).values(), "runs", *(name.replace("_", " ") for name in names)]
+    rows = [
+        [
+            *group.values.values(),
+            runs_text(group),
+            *(number_text(*group.numbers[name]) if name in group.numbers else "–" for name in names),
+        ]
+        for group in groups
+    ]
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    lines = [head, ["-" * (width - 1) + ":" if width > 1 else ":" for width in widths], *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) + " |" for line in lines
+    )
+
+
+def runs_text(group: Group) -> str:
+    """How many runs are done, and of how many where not all are."""
+    done = sum(outcome.status == "done" for outcome in group.outcomes)
+    return str(done) if done == len(group.outcomes) else f"{done} of {len(group.outcomes)}"
+
+
+def number_text(mean: float, spread: float, n: int) -> str:
+    """A mean to three digits, with its standard deviation where there are several runs."""
+    return _digits(mean) + (f" ± {_digits(spread, 2)}" if n > 1 else "")
+
+
+def _digits(value: float, figures: int = 3) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.{figures}g}"
+
+
+def _plain(name: str) -> str:
+    letters = unicodedata.normalize("NFKD", name).casefold()
+    return "".join(letter for letter in letters if letter.isalnum())
+
+
+def _numbers(done: Sequence[Outcome]) -> dict[str, tuple[float, float, int]]:
+    found: dict[str, list[float]] = {}
+    for outcome in done:
+        for name, value in {**outcome.metrics, **outcome.measures}.items():
+            if isinstance(value, (int, float)) and math.isfinite(value):
+                found.setdefault(name, []).append(float(value))
+    return {name: (fmean(v), stdev(v) if len(v) > 1 else 0.0, len(v)) for name, v in found.items()}

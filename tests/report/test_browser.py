@@ -1,0 +1,116 @@
+"""The page in a real Chromium, driven as a reader would."""
+
+import shutil
+
+import pytest
+
+from adance.report import write_report
+
+CHROMIUM, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+FLAGS = (
+    "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+    "disable-component-update", "disable-sync", "window-size=1280,900",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip("selenium.webdriver")
+    if not (CHROMIUM and DRIVER):
+        pytest.skip("no Chromium with its chromedriver here (Debian: apt-get install chromium chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def opened(browser, run_folder):
+    def open_page(kind):
+        browser.get(write_report(run_folder(kind)).absolute().as_uri())
+        return browser
+
+    return open_page
+
+
+def get(page, script):
+    return page.execute_script(f"return {script}")
+
+
+@pytest.mark.parametrize("kind", ["image", "plane", "vector"])
+def test_no_complaint_in_the_console_and_nothing_is_fetched(kind, opened):
+    page = opened(kind)
+    assert page.get_log("browser") == []
+    fetched = get(page, "performance.getEntriesByType('resource').map(e => e.name).filter(n => !n.startsWith('data:'))")
+    assert fetched == []
+    assert get(
+        page, "[...document.images].filter(i => !i.loading || i.loading == 'eager').every(i => i.naturalWidth > 0)"
+    )
+    assert get(page, "document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_slider_moves_the_picture_by_keyboard(opened):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened("image")
+    slider = page.find_element(By.ID, "scrub")
+    at = lambda: get(page, "[frame.src, frame.alt, where.textContent, scrub.getAttribute('aria-valuetext')]")  # noqa: E731
+    end = at()
+    assert end[2] == "step 20 of 20"
+    slider.send_keys(Keys.ARROW_LEFT)
+    before = at()
+    assert before[2] == "step 19 of 20"
+    slider.send_keys(Keys.HOME)
+    start = at()
+    assert start[2] == "step 0 of 20"
+    assert start[3].startswith("step 0 of 20, mean energy")
+    assert all(len({a, b, c}) == 3 for a, b, c in zip(end, before, start, strict=True))
+
+
+def test_play_runs_to_the_end_and_stills_jump(opened):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    page = opened("image")
+    page.find_element(By.CSS_SELECTOR, ".film button").click()
+    assert get(page, "where.textContent") == "step 0 of 20"
+    page.find_element(By.ID, "play").click()
+    assert get(page, "play.getAttribute('aria-label')") == "Stop"
+    WebDriverWait(page, 30).until(lambda p: get(p, "where.textContent") == "step 20 of 20")
+    assert get(page, "play.getAttribute('aria-label')") == "Play from noise"
+
+
+def test_points_of_the_plane_move(opened):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    page = opened("plane")
+    first = "document.querySelector('.walkers circle').getAttribute('cx')"
+    end = get(page, first)
+    page.find_element(By.ID, "scrub").send_keys(Keys.HOME)
+    assert get(page, first) != end
+
+
+@pytest.mark.parametrize("kind", ["image", "plane"])
+def test_light_dark_narrow_and_print(kind, opened):
+    page = opened(kind)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    grounds = set()
+    for scheme in ("light", "dark"):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": features})
+        grounds.add(get(page, ground))
+    assert len(grounds) == 2
+    narrow = {"width": 340, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+    assert get(page, "document.documentElement.scrollWidth <= 340")
+    page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
+    assert get(page, ground) == "rgb(255, 255, 255)"
+    assert get(page, "getComputedStyle(document.querySelector('.slider')).display") == "none"
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})

@@ -1,0 +1,133 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from adance.sweeps import SweepFolder
+from adance.training.run_folder import RunFolder
+
+SIX = ["--over", "objective.interval=1,5,10", "--over", "seed=0,1"]
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_a_sweep_that_was_killed_goes_on_and_has_every_run_once(sweep, config, tmp_path):
+    options = [*SIX, "--jobs", "2", "--steps", "300", "--checkpoint_every", "20"]
+    out = tmp_path / "sweep"
+    command = [sys.executable, "-m", "adance", "sweep", "--config", str(config), "--out", str(out), *options]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    ended = lambda: {path.parent.name for path in out.glob("*/outcome.json")}  # noqa: E731
+    half = lambda: [p for p in out.glob("*/checkpoints/00000040") if p.parents[1].name not in ended()]  # noqa: E731
+    wait_for(lambda: (ended() and half()) or process.poll() is not None)
+    assert process.poll() is None, "the sweep ended before it could be killed"
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = {name: (out / name / "outcome.json").stat().st_mtime_ns for name in ended()}
+    assert 0 < len(before) < 6
+
+    status, table, _ = sweep(*options)
+    assert status == 0
+    assert len(ended()) == len(SweepFolder(out).read()["runs"]) == 6
+    assert {path.name for path in out.iterdir() if path.is_dir()} == ended()
+    assert [row.split("|")[2].strip() for row in table[2:]] == ["2", "2", "2"]
+    for name in ended():
+        steps = [row["step"] for row in RunFolder(out / name).read_metrics()]
+        assert steps == list(range(5, 301, 5))
+    assert {name: (out / name / "outcome.json").stat().st_mtime_ns for name in before} == before
+
+    # what was trained in two parts is what is trained in one
+    status, _, _ = sweep(*options[2:], "--over", "objective.interval=10", out="whole")
+    assert status == 0
+    for seed in (0, 1):
+        parts = out / f"interval=10,seed={seed}/checkpoints/00000300"
+        whole = tmp_path / "whole" / f"seed={seed},interval=10/checkpoints/00000300"
+        assert (parts / "energy.safetensors").read_bytes() == (whole / "energy.safetensors").read_bytes()
+
+
+def test_a_run_that_diverges_or_is_refused_does_not_end_the_others(sweep, tmp_path):
+    status, _, err = sweep("--over", "energy_limit=1e-12,1e4", "--over", "batch_size=16,99999", "--objective.pool=0")
+    assert status == 3
+    assert "3 of 4 runs did not end well" in err.splitlines()[-1]
+    assert "energy_limit=1e-12,batch_size=16 diverged: training diverged at step 1" in err.splitlines()[-1]
+    assert "energy_limit=1e4,batch_size=99999 refused" in err.splitlines()[-1]
+    statuses = {run["name"]: run["status"] for run in SweepFolder(tmp_path / "sweep").read()["runs"]}
+    assert list(statuses.values()) == ["diverged", "refused", "done", "refused"]
+
+
+def test_a_sweep_can_be_extended_and_keeps_what_it_has(sweep, tmp_path):
+    assert sweep("--over", "seed=0")[0] == 0
+    before = (tmp_path / "sweep/seed=0/outcome.json").stat().st_mtime_ns
+    assert sweep("--over", "seed=1,2")[0] == 0
+    assert [point["seed"] for point in SweepFolder(tmp_path / "sweep").points()] == ["0", "1", "2"]
+    assert (tmp_path / "sweep/seed=0/outcome.json").stat().st_mtime_ns == before
+
+
+def test_other_settings_in_the_same_folder_are_refused(sweep):
+    assert sweep("--over", "seed=0", "--steps", "5")[0] == 0
+    status, _, err = sweep("--over", "seed=1", "--steps", "6")
+    assert status == 2
+    assert "other settings than 'steps: 6'" in err
+    assert "give another --out" in sweep("--over", "lr=0.1", "--steps", "5")[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--over", "objective.intervall=1,2"], "intervall"),
+        (["--over", "objective.rejuvenation=0.1,2"], "rejuvenation is a probability, got 2"),
+        (["--over", "steps=-1,5"], "steps must be 0 or more"),
+        (["--over", "out=a,b"], "cannot be varied"),
+        (["--over", "seed=0", "--resume", "x"], "--resume is for adance train"),
+        (["--over", "seed=0", "--jobs", "0"], "--jobs must be 1 or more"),
+        (["--over", "seed=0", "--backend", "slurm"], "--backend"),
+        ([], "at least one --over"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(sweep, tmp_path, options, said):
+    status, _, err = sweep(*options)
+    assert status == 2
+    assert said in err
+    assert len(err.splitlines()) == 1
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_measures_of_an_evaluation_are_in_the_table(sweep, tmp_path):
+    assert sweep("--over", "seed=0,1")[0] == 0
+    for seed in (0, 1):
+        measures = [{"name": "frechet", "value": 10 + seed, "n": 5}, {"name": "note", "value": "none"}]
+        (tmp_path / f"sweep/seed={seed}/evaluation.json").write_text(json.dumps({"measures": measures}))
+    _, table, _ = sweep("--over", "seed=0,1")
+    assert "frechet" in table[0]
+    assert "10.5 ± 0.71" in table[2]
+
+
+def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monkeypatch):
+    import sys
+    import types
+
+    asked = []
+
+    def run(argv):
+        asked.append(argv[1:])
+        print("a table that nobody asked for")
+        rows = [{"name": "FD-pixels", "value": 3.0}, {"name": "FID", "value": 4.0}, {"name": "FID", "value": 5.0}]
+        (tmp_path / "sweep" / argv[0].rpartition("/")[2] / "evaluation.json").write_text(json.dumps({"figures": rows}))
+
+    monkeypatch.setitem(sys.modules, "adance.commands.evaluate", types.SimpleNamespace(run=run))
+    options = ["--over", "seed=0,1", "--evaluate", "fid", "--evaluate_with", "--n 50 --seed 3"]
+    _, table, _ = sweep(*options)
+    assert asked == [["--quiet", "--n", "50", "--seed", "3"]] * 2
+    assert "FID" in table[0]
+    assert "FD-pixels" not in table[0]
+    assert "4 ± 0" in table[2]
+    assert sweep(*options)[0] == 0
+    assert len(asked) == 2
