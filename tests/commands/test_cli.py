@@ -54,7 +54,11 @@ def test_version(adance):
 
 def test_an_unknown_command(adance):
     answer = adance("trian", "--data", "digits")
-    assert answer == (2, "", "adance: error: unknown command 'trian'; one of train, sample, evaluate, score, sweep, report\n")
+    assert answer == (
+        2,
+        "",
+        "adance: error: unknown command 'trian'; one of train, sample, evaluate, score, sweep, report\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["train", "sample", "score"])

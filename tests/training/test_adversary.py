@@ -3,7 +3,7 @@ import torch
 
 from adance import MLP, Settings, Trainer, load_data
 from adance.cli import main
-from adance.commands.train import _instantiate, _parser
+from adance.commands.train import instantiate, train_parser
 from adance.errors import DivergedError, InputError
 from adance.noises import Flow
 from adance.objectives import ACE, BRM, FCE, AdaBRM, AdaNCE, ConditionalNCE, Objective, RankingNCE
@@ -134,8 +134,8 @@ def test_adversary_lr_must_be_positive():
     ids=" ".join,
 )
 def test_every_objective_is_made_from_the_command_line_and_from_its_config(arguments, tmp_path):
-    parser = _parser()
-    made = _instantiate(parser, parser.parse_args(["--objective", *arguments])).objective
+    parser = train_parser()
+    made = instantiate(parser, parser.parse_args(["--objective", *arguments])).objective
     assert isinstance(made, Objective)
     assert type(made).__name__ == arguments[0]
     run = trainer(made, tmp_path / "r", 1)
