@@ -11,7 +11,7 @@ from adance.energies import MLP, ConvNet, Gaussian, freeze
 from adance.errors import InputError
 from adance.noises import FixedNoise
 from adance.objectives import NCE, AdaNCE, Contrastive, Objective
-from adance.samplers import MALA, Kernel, Langevin
+from adance.samplers import MALA, ChainStarts, Kernel, Langevin
 
 
 def again(made, kind):
@@ -55,7 +55,7 @@ def test_bounds_round_trip():
 
 def test_positional_arguments_are_remembered_by_name():
     config = describe(Langevin(3, 0.5))
-    assert config["class_path"] == "adance.samplers.langevin.Langevin"
+    assert config["class_path"] == "adance.Langevin"
     assert config["init_args"] == {"steps": 3, "step_size": 0.5, "noise_std": None, "temperature": None, "bounds": None}
 
 
@@ -137,3 +137,8 @@ def test_arguments_that_are_not_plain_are_refused():
     noise = FixedNoise(Gaussian(torch.zeros(2), torch.ones(2)))
     with pytest.raises(InputError, match="Gaussian"):
         describe(Contrastive(AdaNCE().contrast, noise))
+
+
+def test_a_class_is_named_by_the_shortest_package_that_has_it():
+    paths = {type(made).__name__: describe(made)["class_path"] for made in (MLP((2,)), Langevin(), ChainStarts())}
+    assert paths == {"MLP": "adance.MLP", "Langevin": "adance.Langevin", "ChainStarts": "adance.samplers.ChainStarts"}

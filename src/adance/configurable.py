@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -81,6 +82,12 @@ def build(config: Mapping[str, Any], kind: type[T]) -> T:
 
 
 def _path(made_from: type) -> str:
+    """Where the class is to be had, in the shortest of its packages that has it: that stays when files are moved."""
+    parts = made_from.__module__.split(".")
+    for length in range(1, len(parts) + 1):
+        package = ".".join(parts[:length])
+        if getattr(sys.modules.get(package), made_from.__name__, None) is made_from:
+            return f"{package}.{made_from.__name__}"
     return f"{made_from.__module__}.{made_from.__qualname__}"
 
 

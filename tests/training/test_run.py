@@ -179,7 +179,7 @@ def test_a_config_that_names_what_is_no_energy_is_refused_and_not_called(train, 
     path, trap = tmp_path / "run" / "config.yaml", tmp_path / "trap"
     text = path.read_text()
     for callee in ("os.mkdir", "pathlib.Path", "adance.objectives.NCE.__init__", "nowhere.Net", "os", "5"):
-        config = text.replace("adance.energies.mlp.MLP", callee).replace("hidden:", f"path: {trap}\n    hidden:")
+        config = text.replace("adance.MLP", callee).replace("hidden:", f"path: {trap}\n    hidden:")
         path.write_text(config)
         with pytest.raises(InputError):
             load(tmp_path / "run")
