@@ -31,10 +31,25 @@ SETS = ("8gaussians", "checkerboard", "rings", "2spirals")
 HIDDEN = (128, 128, 128)
 SETTINGS = {"steps": 6000, "batch_size": 512, "lr": 2e-3, "schedule": "linear", "ema": 0.999, "sample_every": 0}
 GRID = 400
-CHAIN = {"steps": 10, "step_size": 0.05}
 
 OBJECTIVES: dict[str, Callable[[], Objective]] = {
     "NCE": lambda: adance.NCE(),
+    "NCE-mixture": lambda: adance.NCE("mixture"),
+    "NCE-flow": lambda: adance.NCE("flow"),
+    "RankingNCE": lambda: adance.RankingNCE(),
+    "ConditionalNCE": lambda: adance.ConditionalNCE(),
+    "BRM-kl": lambda: adance.BRM("kl"),
+    "BRM-hellinger": lambda: adance.BRM("hellinger"),
+    "AdaNCE": lambda: adance.AdaNCE(),
+    "AdaNCE-K1": lambda: adance.AdaNCE(interval=1),
+    "AdaBRM-hellinger": lambda: adance.AdaBRM("hellinger"),
+    "FCE": lambda: adance.FCE(),
+    "ACE": lambda: adance.ACE(),
+    "MaximumLikelihood": lambda: adance.MaximumLikelihood(),
+    "ContrastiveDivergence": lambda: adance.ContrastiveDivergence(k=10),
+    "PersistentCD": lambda: adance.PersistentCD(chains=2000),
+    "ScoreMatching-sliced": lambda: adance.ScoreMatching("sliced_vr"),
+    "DenoisingScoreMatching": lambda: adance.DenoisingScoreMatching(sigma=0.1),
 }
 
 

@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 import time
@@ -102,3 +103,11 @@ def test_an_interrupt_is_one_line_and_status_130(adance, monkeypatch):
 
     monkeypatch.setattr("adance.commands.score.run", interrupted)
     assert adance("score", "a", "b") == (130, "", "adance score: error: interrupted\n")
+
+
+def test_energies_have_their_bare_names_though_another_package_has_them_too(adance):
+    importlib.import_module("zuko.nn")
+    options = ["--energy.hidden", "[4]", "--steps", "1", "--batch_size", "8", "--objective.buffer", "64", "--quiet"]
+    options += ["--objective.sampler", "Langevin", "--objective.sampler.steps", "1", "--objective.interval", "1"]
+    assert adance("train", "--energy", "MLP", *options, "--out", "a").status == 0
+    assert adance("train", "--energy=MLP", *options, "--out", "b").status == 0

@@ -148,7 +148,7 @@ def test_ratio_temperature_is_by_default_the_chain_s():
 def test_defaults():
     objective = AdaNCE()
     assert (objective.noise.interval, objective.margin, objective.normalize) == (50, 0.01, True)
-    assert (objective.noise.starts.kind, objective.noise.starts.rejuvenation) == ("rejuvenated", 0.25)
+    assert objective.noise.starts.kind == "rejuvenated"
     assert objective.noise.starts.capacity == 5000
     assert objective.contrast.noises == 1
     assert AdaNCE(interval=1).margin == 0

@@ -121,7 +121,7 @@ def test_the_sampler_keeps_its_own_steps_for_sampling():
     default = ContrastiveDivergence()
     default.prepare(MLP((3,), (4,)), vectors, generator=seed())
     assert isinstance(default.sampler, MALA)
-    assert (default.sampler.steps, default.noise.sampler.steps, default.temperature) == (20, 1, 1.0)
+    assert (default.sampler.steps, default.noise.sampler.steps, default.temperature) == (50, 1, 1.0)
     assert prepared(MaximumLikelihood(), net(torch.float32)).temperature == pytest.approx(1.25e-5)
 
 
@@ -153,7 +153,7 @@ def test_more_persistent_chains_than_a_batch():
 
 def test_defaults():
     objective = MaximumLikelihood()
-    assert (objective.noise.starts.kind, objective.noise.starts.rejuvenation) == ("rejuvenated", 0.25)
+    assert objective.noise.starts.kind == "rejuvenated"
     assert (objective.noise.starts.capacity, objective.noise.interval) == (5000, 1)
     assert ContrastiveDivergence().steps == 1
     assert ContrastiveDivergence().noise.starts.kind == "data"

@@ -153,7 +153,7 @@ def test_default_samplers():
     assert isinstance(image, Langevin)
     assert (image.steps, image.step_size, image.noise_std, image.bounds) == (30, 1.0, 0.005, None)
     assert isinstance(vector, MALA)
-    assert (vector.steps, vector.temperature) == (20, 1.0)
+    assert (vector.steps, vector.temperature) == (50, 1.0)
 
 
 def test_a_kernel_whose_init_takes_no_step_size_is_driven(generator):

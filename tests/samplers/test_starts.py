@@ -141,3 +141,10 @@ def test_double_precision_buffers_stay_so(generator):
 def test_bad_settings_are_refused(settings):
     with pytest.raises(InputError):
         ChainStarts(**settings)
+
+
+@pytest.mark.parametrize(("event", "share"), [((1, 2, 2), 0.25), ((3,), 0.02)])
+def test_rejuvenation_by_default_is_by_the_kind_of_event(event, share):
+    starts = ChainStarts(capacity=10)
+    starts.prepare(Uniform(event))
+    assert starts.rejuvenation == share

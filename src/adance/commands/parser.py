@@ -2,8 +2,11 @@
 
 import argparse
 import re
+from collections.abc import Sequence
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
+
+import adance.energies
 
 
 class _Formatter(DefaultHelpFormatter):
@@ -11,6 +14,18 @@ class _Formatter(DefaultHelpFormatter):
 
     def _expand_help(self, action: argparse.Action) -> str:
         return re.sub(r", known subclasses: [^)]*", "", super()._expand_help(action))
+
+
+def with_full_energy_name(argv: Sequence[str]) -> list[str]:
+    """Arguments with ``--energy NAME`` of a class of ours by its full path: other packages have an ``MLP`` too."""
+    full = list(argv)
+    for place, token in enumerate(full):
+        option, is_joined, name = token.partition("=")
+        if is_joined and option == "--energy" and name in adance.energies.__all__:
+            full[place] = f"--energy=adance.energies.{name}"
+        elif token in adance.energies.__all__ and place > 0 and full[place - 1] == "--energy":
+            full[place] = f"adance.energies.{token}"
+    return full
 
 
 def make_parser(command: str, description: str) -> ArgumentParser:

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 
+from adance.commands.parser import with_full_energy_name
 from adance.commands.train import instantiate, new_trainer, settings_of, train_parser
 from adance.errors import DivergedError, InputError
 from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinations, run_jobs, run_names, summarize
@@ -100,7 +101,8 @@ def _config(options: Sequence[str], values: Values) -> str:
         if key in NOT_VARIED:
             raise InputError(f"--over {key}: cannot be varied")
     parser = train_parser()
-    args = parser.parse_args([*options, *(f"--{key}={value}" for key, value in values.items())])
+    given = [*options, *(f"--{key}={value}" for key, value in values.items())]
+    args = parser.parse_args(with_full_energy_name(given))
     if args.resume is not None:
         raise InputError("--resume is for adance train; a sweep that is started again goes on by itself")
     settings_of(args)

@@ -12,7 +12,7 @@ from torch import nn
 import adance.energies
 import adance.objectives
 import adance.samplers  # noqa: F401  (so that classes are found by their bare names)
-from adance.commands.parser import make_parser, readable
+from adance.commands.parser import make_parser, readable, with_full_energy_name
 from adance.configurable import remember
 from adance.data import load_data
 from adance.errors import InputError
@@ -26,7 +26,7 @@ WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet"}
 def run(argv: list[str]) -> None:
     """Train, and say where the run is."""
     parser = train_parser()
-    args = parser.parse_args(argv)
+    args = parser.parse_args(with_full_energy_name(argv))
     trainer = _resume(args, argv) if args.resume else new_trainer(parser, args)
     _report(trainer.fit())
 

@@ -59,14 +59,14 @@ class AdaNCE(_Adaptive):
 
     Args:
         sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
-            images and ``MALA(steps=20)`` at T = 1 for vectors.
+            images and ``MALA(steps=50)`` at T = 1 for vectors.
         interval: K, optimiser steps between snapshots.
         ratio_temperature: T of the ratio; by default the sampler's, σ²/(2α). The thesis has 1.
         margin: δ in units of energy; by default 0.01, and 0 at K = 1.
         pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.
         start: Where chains start.
-        rejuvenation: R, the share of chains that start from noise.
+        rejuvenation: R, the share of chains that start from noise; by default 0.25 for images, 0.02 for vectors.
         buffer: Chains kept between snapshots.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
@@ -85,7 +85,7 @@ class AdaNCE(_Adaptive):
         margin: float | None = None,
         pool: int | None = None,
         start: StartKind = "rejuvenated",
-        rejuvenation: float = 0.25,
+        rejuvenation: float | None = None,
         buffer: int = 5000,
         noises: int = 1,
         normalize: bool = True,
@@ -125,7 +125,7 @@ class AdaBRM(_Adaptive):
         margin: δ in units of energy; by default 0.01 for the logistic Ψ at K > 1, else 0.
         pool: As for :class:`AdaNCE`.
         start: Where chains start.
-        rejuvenation: R, the share of chains that start from noise.
+        rejuvenation: R, the share of chains that start from noise; by default 0.25 for images, 0.02 for vectors.
         buffer: Chains kept between snapshots.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1).
@@ -145,7 +145,7 @@ class AdaBRM(_Adaptive):
         margin: float | None = None,
         pool: int | None = None,
         start: StartKind = "rejuvenated",
-        rejuvenation: float = 0.25,
+        rejuvenation: float | None = None,
         buffer: int = 5000,
         noises: int = 1,
         normalize: bool = True,

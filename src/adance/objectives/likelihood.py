@@ -32,10 +32,10 @@ class MaximumLikelihood(Objective):
 
     Args:
         sampler: Kernel of the chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for images and
-            ``MALA(steps=20)`` at T = 1 for vectors.
+            ``MALA(steps=50)`` at T = 1 for vectors.
         start: Where chains start: ``noise``; ``data``; ``persistent``, from the ends of earlier chains;
             ``rejuvenated``, the same, but a share of them from noise.
-        rejuvenation: R, that share. Du and Mordatch have 0.05.
+        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Du and Mordatch have 0.05.
         buffer: Ends of chains that are kept. Du and Mordatch have 10,000.
         energy_penalty: α, which keeps energies from running away.
 
@@ -47,7 +47,7 @@ class MaximumLikelihood(Objective):
         self,
         sampler: Kernel | None = None,
         start: StartKind = "rejuvenated",
-        rejuvenation: float = 0.25,
+        rejuvenation: float | None = None,
         buffer: int = 5000,
         energy_penalty: float = 0.0,
     ) -> None:

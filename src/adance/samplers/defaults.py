@@ -1,4 +1,4 @@
-"""The kernel that is used when none is named."""
+"""The kernel and the rejuvenation rate that are used when none are named."""
 
 from adance.energies.energy import is_vector
 from adance.samplers.kernel import Kernel
@@ -9,5 +9,10 @@ from adance.samplers.mala import MALA
 def default_sampler(event_shape: tuple[int, ...]) -> Kernel:
     """Short-run Langevin at the thesis's step and noise for images, adapted MALA at T = 1 for vectors."""
     if is_vector(event_shape):
-        return MALA(steps=20)
+        return MALA(steps=50)
     return Langevin(steps=30, step_size=1.0, noise_std=0.005)
+
+
+def default_rejuvenation(event_shape: tuple[int, ...]) -> float:
+    """A quarter of the chains for images, where they are short-run; few for vectors, where they ought to converge."""
+    return 0.02 if is_vector(event_shape) else 0.25

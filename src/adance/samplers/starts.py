@@ -9,6 +9,7 @@ from adance.configurable import Configurable
 from adance.energies.analytic import Density
 from adance.errors import InputError
 from adance.samplers.buffer import ReplayBuffer
+from adance.samplers.defaults import default_rejuvenation
 
 StartKind = Literal["noise", "data", "persistent", "rejuvenated"]
 
@@ -19,21 +20,25 @@ class ChainStarts(Configurable, nn.Module):
     Args:
         kind: ``noise``: every chain from the noise law. ``data``: from data (contrastive divergence). ``persistent``:
             from the ends of earlier chains. ``rejuvenated``: the same, but each chain on its own coin starts afresh.
-        rejuvenation: Probability R of a start from noise, for ``rejuvenated``.
+        rejuvenation: Probability R of a start from noise, for ``rejuvenated``; by default 0.25 for
+                images, 0.02 for vectors.
         capacity: Chains that the buffer holds, for the last two kinds.
 
     Raises:
         InputError: A number is out of range.
     """
 
-    def __init__(self, kind: StartKind = "rejuvenated", rejuvenation: float = 0.25, capacity: int = 5000) -> None:
+    def __init__(
+        self, kind: StartKind = "rejuvenated", rejuvenation: float | None = None, capacity: int = 5000
+    ) -> None:
         super().__init__()
         if kind not in ("noise", "data", "persistent", "rejuvenated"):
             raise InputError(f"unknown chain start {kind!r}; one of noise, data, persistent, rejuvenated")
-        if not 0 <= rejuvenation <= 1:
+        if rejuvenation is not None and not 0 <= rejuvenation <= 1:
             raise InputError(f"rejuvenation is a probability, got {rejuvenation}")
         self.kind, self.capacity = kind, capacity
-        self.rejuvenation = rejuvenation if kind == "rejuvenated" else 0.0
+        self._given = rejuvenation if kind == "rejuvenated" else 0.0
+        self.rejuvenation = self._given or 0.0
         self.buffer: ReplayBuffer | None = None
         self.noise: Density | None = None
         self._slots: Tensor | None = None
@@ -43,6 +48,8 @@ class ChainStarts(Configurable, nn.Module):
         self.noise = noise
         if self.kind in ("persistent", "rejuvenated"):
             self.buffer = ReplayBuffer(noise.sample(self.capacity, generator))
+            if self._given is None:
+                self.rejuvenation = default_rejuvenation(self.buffer.samples.shape[1:])
 
     def draw(self, n: int, data: Tensor | None = None, generator: torch.Generator | None = None) -> Tensor:
         """Starts ``(n, *event)``; ``data`` ``(B, *event)`` is needed for ``data`` alone, repeated when n > B.
