@@ -235,10 +235,10 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
     monkeypatch.setattr(Accelerator, "end_training", lambda self: told.append("end"))
     settings = Settings(steps=4, batch_size=16, log_every=2)
     trainer = Trainer(*parts("nce"), points, settings, tmp_path / "run", show_progress=False)
-    trainer._tracked = True
+    trainer.reporter.tracked = True
     trainer.fit()
     resumed = Trainer.resume(tmp_path / "run", points, steps=6, show_progress=False)
-    resumed._tracked = True
+    resumed.reporter.tracked = True
     resumed.fit()
     assert told == ["adance", 2, 4, "end", "adance", 6, "end"]
 

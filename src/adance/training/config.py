@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -95,21 +94,6 @@ def data_of(config: Mapping[str, Any]) -> Dataset:
     if config.get("data") is None:
         raise InputError("the run's config does not say how to load its data; give the data")
     return load_data(**{argument: config[name] for name, argument in DATA_KEYS.items() if name in config})
-
-
-def same_data(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether two descriptions are of the same data, up to their name and the rounding of sums over rows."""
-    return all(_close(value, now.get(name)) for name, value in before.items() if name != "name")
-
-
-def _close(a: Any, b: Any) -> bool:
-    if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6)
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(_close(a[name], b[name]) for name in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_close, a, b))
-    return bool(a == b)
 
 
 def _shape_name(made_from: type) -> str:

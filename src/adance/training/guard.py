@@ -3,7 +3,9 @@
 import torch
 from torch import Tensor
 
+from adance.errors import DivergedError
 from adance.objectives.objective import LossOutput
+from adance.training.run_folder import RunFolder
 
 
 class DivergenceGuard:
@@ -31,3 +33,17 @@ class DivergenceGuard:
     def diverged_at(self) -> int | None:
         """The first bad step, or ``None``; waits for the device."""
         return int(self.first_bad) or None
+
+    def stop_if_diverged(self, folder: RunFolder) -> None:
+        """Wait for the device, and end training if a step was bad.
+
+        Raises:
+            DivergedError: One was; the message names it and the last good checkpoint in ``folder``.
+        """
+        bad = self.diverged_at()
+        if bad is not None:
+            good = folder.checkpoint(folder.checkpoint_steps()[-1])
+            raise DivergedError(
+                f"training diverged at step {bad}: the loss, an energy or a gradient is not finite, or the mean "
+                f"energies of data and noise differ by more than {self.energy_limit:g}; last good checkpoint: {good}"
+            )

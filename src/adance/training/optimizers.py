@@ -1,5 +1,6 @@
 """The optimisers of a run: one that minimises, and one that maximises where there is an adversary."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -22,9 +23,9 @@ class Optimizers:
     """
 
     def __init__(self, energy: nn.Module, objective: Objective, settings: Settings, accelerator: Any) -> None:
-        self.settings = settings
-        of_energy = [parameter for parameter in energy.parameters() if parameter.requires_grad]
-        groups = {"optimizer": [*of_energy, *objective.own_parameters()]}
+        self.settings, self.accelerator = settings, accelerator
+        self.of_energy = [parameter for parameter in energy.parameters() if parameter.requires_grad]
+        groups = {"optimizer": [*self.of_energy, *objective.own_parameters()]}
         self.of_objective = [*objective.own_parameters(), *objective.adversary_parameters()]
         if objective.adversary_parameters():
             groups["adversary"] = objective.adversary_parameters()
@@ -41,9 +42,23 @@ class Optimizers:
         for optimizer in self.by_name.values():
             optimizer.zero_grad()
 
-    def objective_gradients(self) -> list[Tensor]:
-        """Gradients of the objective's parameters, the adversary's too."""
-        return [parameter.grad for parameter in self.of_objective if parameter.grad is not None]
+    def average_objective_gradients(self) -> None:
+        """Over all processes, as accelerate does with the energy's."""
+        if self.accelerator.num_processes > 1:
+            for parameter in self.of_objective:
+                if parameter.grad is not None:
+                    parameter.grad = self.accelerator.reduce(parameter.grad, "mean")
+
+    def clip_gradients(self) -> Tensor:
+        """The norm of all gradients, the objective's too; those of the energy's weights are then scaled to the bound.
+
+        Log Z and the adversary are left out: log Z's gradient is one bounded number, and in a common norm it would
+        shrink the weights' whenever it is far off.
+        """
+        norm = nn.utils.get_total_norm(_gradients(self.of_energy))
+        if self.settings.grad_clip is not None:
+            nn.utils.clip_grads_with_norm_(self.of_energy, self.settings.grad_clip, norm)
+        return nn.utils.get_total_norm([norm, *_gradients(self.of_objective)])
 
     def step(self, step: int, masked: Tensor) -> None:
         """Optimiser step number ``step``, counted from 1; where ``masked`` is 1.0 no weight moves."""
@@ -60,3 +75,7 @@ class Optimizers:
     def tensors(self) -> dict[str, dict[str, Tensor]]:
         """The state of each, by the name of its checkpoint file."""
         return {name: optimizer_tensors(optimizer.optimizer) for name, optimizer in self.by_name.items()}
+
+
+def _gradients(parameters: Sequence[nn.Parameter]) -> list[Tensor]:
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]

@@ -1,36 +1,30 @@
 """The training loop."""
 
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from adance.data.dataset import Dataset
-from adance.energies.analytic import Gaussian
-from adance.energies.energy import evaluate, reading, refuse_batch_norm, unwrap
-from adance.energies.frozen import freeze
-from adance.errors import DivergedError, InputError
+from adance.energies.energy import refuse_batch_norm, unwrap
+from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Objective
-from adance.training import checkpoint as ckpt
 from adance.training.average import WeightAverage
 from adance.training.batches import Batches
-from adance.training.config import data_of, energy_of, make_config, objective_of, same_data, seeded, settings_of
+from adance.training.config import data_of, energy_of, make_config, objective_of, seeded, settings_of
 from adance.training.devices import make_accelerator
-from adance.training.files import whole_file
+from adance.training.given_data import check_energy, check_same_data, describe_data, spread_rows
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
 from adance.training.optimizers import Optimizers
-from adance.training.progress import TrainingProgress
-from adance.training.run import BUFFER, Run, has_picture, save_picture
+from adance.training.reporter import Reporter
+from adance.training.run import Run, has_picture
 from adance.training.run_folder import RunFolder
-from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
-
-PREPARE_ROWS = 10_000
+from adance.training.state import TrainingState
 
 
 class Trainer:
@@ -78,8 +72,10 @@ class Trainer:
         self.batches = Batches(
             data, self.settings, self.device, self.accelerator.process_index, self.accelerator.num_processes
         )
-        self.step, self.seconds = 0, 0.0
-        self.show_progress, self._tracked, self._new = show_progress, bool(trackers), not _resuming
+        self.reporter = Reporter(
+            self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
+        )
+        self._new = not _resuming
         self._set_up(energy.to(self.device))
 
     @classmethod
@@ -112,11 +108,7 @@ class Trainer:
         with seeded(settings.seed):
             energy = energy or energy_of(config, data.event_shape)
         trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
-        if not same_data(run_folder.read_data_description(), trainer._description):
-            raise InputError(
-                f"the data of {folder} have changed since it was trained: its rows, shape or units are no longer those "
-                f"of {run_folder.path / 'data.json'}; bring the data back, or start a new run"
-            )
+        check_same_data(run_folder, trainer._description)
         trainer._restore()
         if steps is not None and trainer.accelerator.is_main_process:
             run_folder.write_config({**config, "steps": steps})
@@ -126,6 +118,11 @@ class Trainer:
     def device(self) -> torch.device:
         """Where training happens."""
         return torch.device(self.accelerator.device)
+
+    @property
+    def step(self) -> int:
+        """Optimiser steps done."""
+        return self.state.step
 
     def fit(self) -> Run:
         """Train until ``settings.steps`` and return the run.
@@ -137,62 +134,30 @@ class Trainer:
         """
         if self._new:
             self._create()
-        if self._tracked:
-            self.accelerator.init_trackers("adance", config={"run": str(self.folder.path)})
-        began = time.monotonic() - self.seconds
-        progress = TrainingProgress(
-            self.step, self.settings.steps, self.show_progress and self.accelerator.is_main_process
-        )
-        with interrupt_flag() as interrupted, progress:
+        began = time.monotonic() - self.state.seconds
+        with interrupt_flag() as interrupted, self.reporter.training(self.step):
             while self.step < self.settings.steps:
                 out = self._optimize(self.step + 1)
-                self.step += 1
-                self.seconds = time.monotonic() - began
-                self._look_after(out, progress)
+                self.state.step += 1
+                self.state.seconds = time.monotonic() - began
+                self._look_after(out)
                 if interrupted.is_set():
-                    self._stop_if_diverged()
+                    self.guard.stop_if_diverged(self.folder)
                     self._checkpoint()
                     raise KeyboardInterrupt
         self._checkpoint()
         self._save_samples()
-        if self._tracked:
-            self.accelerator.end_training()
+        self.reporter.end()
         return self.run()
 
     def run(self) -> Run:
         """The run as it stands: a frozen copy of the model, of averaged weights where there are any."""
-        averaged = self.average is not None
-        buffers = {name: value for name, value in self.objective.state_dict().items() if name.endswith(BUFFER)}
-        return Run(
-            folder=self.folder,
-            energy=freeze(self.average.energy if self.average else unwrap(self.energy)),
-            kernel=self.objective.sampler,
-            data=self._description,
-            step=self.step,
-            averaged=averaged,
-            log_normalizer=_number(self.objective.log_normalizer()),
-            buffer=next(iter(buffers.values()), None),
-        )
+        return self.state.as_run(self.folder, self._description)
 
     def _set_up(self, energy: nn.Module) -> None:
-        # evenly spaced, since the rows of a file are often sorted
-        rows = torch.linspace(0, len(self.data.train) - 1, min(PREPARE_ROWS, len(self.data.train))).long()
-        sample = self.data.batch(rows).to(self.device)
-        with torch.no_grad():
-            try:
-                shape = energy(sample[:2]).shape
-            except (RuntimeError, TypeError, ValueError) as error:
-                raise InputError(
-                    f"the energy cannot take events of shape {self.data.event_shape} of {self.data.name}: "
-                    f"{' '.join(str(error).split())}"
-                ) from None
-        n = len(sample[:2])
-        if shape != (n,):
-            raise InputError(f"the energy returned shape {tuple(shape)} for {n} events; it must return shape ({n},)")
-        self._description = self.data.describe()
-        if self.data.kind == "vector":
-            noise = Gaussian.fitted(sample)
-            self._description |= {"mean": noise.mean.tolist(), "std": noise.std.tolist()}
+        sample = spread_rows(self.data).to(self.device)
+        check_energy(energy, sample[:2], self.data)
+        self._description = describe_data(self.data, sample)
         fit_base = getattr(energy, "fit_base", None)
         if fit_base is not None:
             fit_base(sample)
@@ -202,7 +167,7 @@ class Trainer:
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
-        self.optimizer = self.optimizers.by_name["optimizer"]
+        self.state = TrainingState(unwrap(self.energy), self.objective, self.optimizers, self.average, self.generator)
         self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.look_every = 1 if self.device.type == "cpu" else 20
 
@@ -211,72 +176,31 @@ class Trainer:
         out = self.objective.loss(self.energy, x, self.generator)
         self.optimizers.zero_grad()
         self.accelerator.backward(out.value)
-        self._average_objective_gradients()
-        gradients = [p.grad for p in self.energy.parameters() if p.grad is not None]
-        norm = nn.utils.get_total_norm(gradients)
-        if self.settings.grad_clip is not None:
-            nn.utils.clip_grads_with_norm_(self.energy.parameters(), self.settings.grad_clip, norm)
-        everything = nn.utils.get_total_norm([norm, *self.optimizers.objective_gradients()])
-        self.optimizers.step(step, self.guard.watch(out, everything, step))
+        self.optimizers.average_objective_gradients()
+        norm = self.optimizers.clip_gradients()
+        self.optimizers.step(step, self.guard.watch(out, norm, step))
         self.objective.after_step(self.energy, step)
         if self.average is not None:
             self.average.update(unwrap(self.energy), step)
         return out
 
-    def _look_after(self, out: LossOutput, progress: TrainingProgress) -> None:
+    def _look_after(self, out: LossOutput) -> None:
         settings, step = self.settings, self.step
         last = step == settings.steps
         at_checkpoint = step % settings.checkpoint_every == 0 or last
         if step % self.look_every == 0 or at_checkpoint:
-            self._stop_if_diverged()
-        progress.advance(step)
+            self.guard.stop_if_diverged(self.folder)
+        self.reporter.progress.advance(step)
         if step % settings.log_every == 0 or last:
-            self._log(out, progress)
+            self.reporter.log(out, self.energy, step, self.state.seconds)
         if at_checkpoint:
             self._checkpoint()
         if settings.sample_every and step % settings.sample_every == 0 and not last:
             self._save_samples()
 
-    def _stop_if_diverged(self) -> None:
-        bad = self.guard.diverged_at()
-        if bad is not None:
-            good = self.folder.checkpoint(self.folder.checkpoint_steps()[-1])
-            raise DivergedError(
-                f"training diverged at step {bad}: the loss, an energy or a gradient is not finite, or the mean "
-                f"energies of data and noise differ by more than {self.settings.energy_limit:g}; "
-                f"last good checkpoint: {good}"
-            )
-
-    def _log(self, out: LossOutput, progress: TrainingProgress) -> None:
-        row = {name: float(value) for name, value in out.metrics.items()}
-        row["energy_held_out"] = self._held_out_energy()
-        row["learning_rate"] = learning_rate(self.settings, self.step)
-        row = {"step": self.step, "seconds": round(self.seconds, 3), **row}
-        if self.accelerator.is_main_process:
-            self.folder.append_metrics(row)
-        if self._tracked:
-            self.accelerator.log(row, step=self.step)
-        progress.report(self.step, row)
-
-    @torch.no_grad()
-    def _held_out_energy(self) -> float:
-        rows = torch.arange(min(len(self.data.test), 4 * self.settings.batch_size))
-        x = self.data.batch(rows, "test").to(self.device)
-        with reading(self.energy):
-            return float(evaluate(unwrap(self.energy), x).mean())
-
     def _save_samples(self) -> None:
         if self.accelerator.is_main_process and has_picture(self._description):
-            run = self.run()
-            n = 64 if self.data.kind == "image" else 1000
-            with whole_file(self.folder.samples / f"{self.step:08d}.png") as aside:
-                save_picture(run, run.sample(n, seed=self.settings.seed), aside, self.data)
-
-    def _average_objective_gradients(self) -> None:
-        if self.accelerator.num_processes > 1:
-            for parameter in self.objective.parameters():
-                if parameter.grad is not None:
-                    parameter.grad = self.accelerator.reduce(parameter.grad, "mean")
+            self.reporter.save_samples(self.run())
 
     def _create(self) -> None:
         if self.accelerator.is_main_process:
@@ -286,55 +210,17 @@ class Trainer:
         self._checkpoint()
 
     def _checkpoint(self) -> None:
-        if not self.accelerator.is_main_process or self.step in self.folder.checkpoint_steps():
-            return
-        tensors: dict[str, dict[str, Tensor]] = {
-            "energy": unwrap(self.energy).state_dict(),
-            "objective": self.objective.state_dict(),
-            **self.optimizers.tensors(),
-            "random": {"generator": self.generator.get_state()},
-        }
-        if self.average is not None:
-            tensors["average"] = self.average.energy.state_dict()
-        path = self.folder.checkpoint(self.step)
-        log_normalizer = _number(self.objective.log_normalizer())
-        state = {"step": self.step, "seconds": self.seconds, "log_normalizer": log_normalizer}
-        ckpt.save_checkpoint(path, tensors, state)
-        ckpt.thin_out([self.folder.checkpoint(step) for step in self.folder.checkpoint_steps()])
+        if self.accelerator.is_main_process:
+            self.state.save(self.folder)
 
     def _restore(self) -> None:
-        if self.accelerator.is_main_process:
+        main = self.accelerator.is_main_process
+        if main:
             self.folder.remove_parts()
-        steps = [step for step in self.folder.checkpoint_steps() if ckpt.is_full(self.folder.checkpoint(step))]
-        if not steps:
+        if not self.state.restore(self.folder, self.settings.seed, self.accelerator.process_index):
             self._checkpoint()
             return
-        path = self.folder.checkpoint(steps[-1])
-        state = ckpt.read_state(path)
-        self.step, self.seconds = state["step"], state["seconds"]
-        ckpt.load_weights(unwrap(self.energy), path / "energy.safetensors")
-        ckpt.load_weights(self.objective, path / "objective.safetensors")
-        for name, optimizer in self.optimizers.by_name.items():
-            ckpt.load_optimizer(optimizer.optimizer, path / f"{name}.safetensors")
-        self._restore_generator(path / "random.safetensors")
-        if self.average is not None:
-            ckpt.load_weights(self.average.energy, path / "average.safetensors")
         if self.settings.steps < self.step:
             raise InputError(f"{self.folder.path} has {self.step} steps already, more than steps={self.settings.steps}")
-        if self.accelerator.is_main_process:
+        if main:
             self.folder.trim_metrics(self.step)
-
-    def _restore_generator(self, path: Path) -> None:
-        state = ckpt.load_tensors(path).get("generator")
-        process = self.accelerator.process_index
-        if process == 0 and state is not None and state.shape == self.generator.get_state().shape:
-            self.generator.set_state(state)
-            return
-        if process == 0:
-            warnings.warn("resumed on another kind of device: random numbers go on from a new seed", stacklevel=4)
-        # the state is the first process's: the others must not draw the same noise
-        self.generator.manual_seed(self.settings.seed + process + 1_000_003 * (self.step + 1))
-
-
-def _number(value: Tensor | None) -> float | None:
-    return None if value is None else float(value)

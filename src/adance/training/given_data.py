@@ -1,0 +1,74 @@
+"""The data that a run is given: rows to fit by, their description, and whether energy and earlier data fit them."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from adance.data.dataset import Dataset
+from adance.energies.analytic import Gaussian
+from adance.errors import InputError
+from adance.training.run_folder import RunFolder
+
+PREPARE_ROWS = 10_000
+
+
+def spread_rows(data: Dataset) -> Tensor:
+    """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced: rows of a file are often sorted."""
+    rows = torch.linspace(0, len(data.train) - 1, min(PREPARE_ROWS, len(data.train))).long()
+    return data.batch(rows)
+
+
+def describe_data(data: Dataset, rows: Tensor) -> dict[str, Any]:
+    """What ``data.json`` holds: shape and units; of vectors also mean and deviation of ``rows`` ``(N, D)``."""
+    if data.kind == "image":
+        return data.describe()
+    law = Gaussian.fitted(rows)
+    return data.describe() | {"mean": law.mean.tolist(), "std": law.std.tolist()}
+
+
+@torch.no_grad()
+def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
+    """Check that the energy maps events ``x`` ``(B, *event)`` to ``(B,)``.
+
+    Raises:
+        InputError: It cannot take them, or returns another shape.
+    """
+    try:
+        shape = energy(x).shape
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise InputError(
+            f"the energy cannot take events of shape {data.event_shape} of {data.name}: {' '.join(str(error).split())}"
+        ) from None
+    if shape != (len(x),):
+        raise InputError(
+            f"the energy returned shape {tuple(shape)} for {len(x)} events; it must return shape ({len(x)},)"
+        )
+
+
+def check_same_data(folder: RunFolder, now: Mapping[str, Any]) -> None:
+    """Check that the run in ``folder`` was trained on the data described by ``now``.
+
+    Their name may differ, and numbers by the rounding of sums over rows.
+
+    Raises:
+        InputError: It was not.
+    """
+    before = folder.read_data_description()
+    if not all(_close(value, now.get(name)) for name, value in before.items() if name != "name"):
+        raise InputError(
+            f"the data of {folder.path} have changed since it was trained: its rows, shape or units are no longer "
+            f"those of {folder.path / 'data.json'}; bring the data back, or start a new run"
+        )
+
+
+def _close(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-6)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(_close(a[name], b[name]) for name in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_close, a, b))
+    return bool(a == b)

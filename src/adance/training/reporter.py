@@ -1,0 +1,77 @@
+"""What training says while it goes on: lines of metrics, trackers, progress, pictures of samples."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from adance.data.dataset import Dataset
+from adance.energies.energy import evaluate, reading, unwrap
+from adance.objectives.objective import LossOutput
+from adance.training.files import whole_file
+from adance.training.progress import TrainingProgress
+from adance.training.run import Run, save_picture
+from adance.training.run_folder import RunFolder
+from adance.training.schedule import learning_rate
+from adance.training.settings import Settings
+
+
+class Reporter:
+    """Reports to the run folder, to trackers and to the terminal; of many processes only the main one is heard.
+
+    Args:
+        folder: The run folder.
+        data: What is learned from.
+        settings: The numbers of the loop.
+        accelerator: What knows the processes and the trackers.
+        tracked: Whether there are trackers.
+        shown: Whether to show progress.
+    """
+
+    def __init__(
+        self, folder: RunFolder, data: Dataset, settings: Settings, accelerator: Any, tracked: bool, shown: bool
+    ) -> None:
+        self.folder, self.data, self.settings, self.accelerator = folder, data, settings, accelerator
+        self.tracked, self.shown = tracked, shown and accelerator.is_main_process
+        self.progress = TrainingProgress(0, settings.steps, False)
+
+    @contextmanager
+    def training(self, first: int) -> Iterator[None]:
+        """While the loop runs, from step ``first`` on: trackers told of the run, progress shown."""
+        if self.tracked:
+            self.accelerator.init_trackers("adance", config={"run": str(self.folder.path)})
+        self.progress = TrainingProgress(first, self.settings.steps, self.shown)
+        with self.progress:
+            yield
+
+    def end(self) -> None:
+        """The run is done."""
+        if self.tracked:
+            self.accelerator.end_training()
+
+    def log(self, out: LossOutput, energy: nn.Module, step: int, seconds: float) -> None:
+        """Report the metrics of step ``step``, and the mean energy of some held-out rows."""
+        row = {name: float(value) for name, value in out.metrics.items()}
+        row["energy_held_out"] = self._held_out_energy(energy)
+        row["learning_rate"] = learning_rate(self.settings, step)
+        row = {"step": step, "seconds": round(seconds, 3), **row}
+        if self.accelerator.is_main_process:
+            self.folder.append_metrics(row)
+        if self.tracked:
+            self.accelerator.log(row, step=step)
+        self.progress.report(step, row)
+
+    def save_samples(self, run: Run) -> None:
+        """Draw samples of the run as it stands, into the run folder."""
+        n = 64 if self.data.kind == "image" else 1000
+        with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside:
+            save_picture(run, run.sample(n, seed=self.settings.seed), aside, self.data)
+
+    @torch.no_grad()
+    def _held_out_energy(self, energy: nn.Module) -> float:
+        rows = torch.arange(min(len(self.data.test), 4 * self.settings.batch_size))
+        x = self.data.batch(rows, "test").to(self.accelerator.device)
+        with reading(energy):
+            return float(evaluate(unwrap(energy), x).mean())

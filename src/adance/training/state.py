@@ -1,0 +1,116 @@
+"""All of a run that training changes: how it goes to a checkpoint and comes back, and becomes a run to use."""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from adance.energies.frozen import freeze
+from adance.objectives.objective import Objective
+from adance.training import checkpoint as ckpt
+from adance.training.average import WeightAverage
+from adance.training.optimizers import Optimizers
+from adance.training.run import BUFFER, Run
+from adance.training.run_folder import RunFolder
+
+
+@dataclass(eq=False)
+class TrainingState:
+    """What a run needs to go on exactly; the parts are the trainer's own, not copies.
+
+    Attributes:
+        energy: The energy, bare.
+        objective: The objective, prepared.
+        optimizers: The optimisers.
+        average: The moving average of the weights, where there is one.
+        generator: Source of randomness.
+        step: Optimiser steps done.
+        seconds: Time that they took.
+    """
+
+    energy: nn.Module
+    objective: Objective
+    optimizers: Optimizers
+    average: WeightAverage | None
+    generator: torch.Generator
+    step: int = 0
+    seconds: float = 0.0
+
+    def log_normalizer(self) -> float | None:
+        """Log Z where the objective learns it."""
+        value = self.objective.log_normalizer()
+        return None if value is None else float(value)
+
+    def as_run(self, folder: RunFolder, data: dict[str, Any]) -> Run:
+        """The run as it stands: a frozen copy of the model, of averaged weights where there are any.
+
+        Args:
+            folder: The run folder.
+            data: What describes the data.
+        """
+        buffers = {name: value for name, value in self.objective.state_dict().items() if name.endswith(BUFFER)}
+        return Run(
+            folder=folder,
+            energy=freeze(self.energy if self.average is None else self.average.energy),
+            kernel=self.objective.sampler,
+            data=data,
+            step=self.step,
+            averaged=self.average is not None,
+            log_normalizer=self.log_normalizer(),
+            buffer=next(iter(buffers.values()), None),
+        )
+
+    def save(self, folder: RunFolder) -> None:
+        """Write the checkpoint of this step, unless there is one, and thin out the earlier ones."""
+        if self.step in folder.checkpoint_steps():
+            return
+        tensors: dict[str, dict[str, Tensor]] = {
+            "energy": self.energy.state_dict(),
+            "objective": self.objective.state_dict(),
+            **self.optimizers.tensors(),
+            "random": {"generator": self.generator.get_state()},
+        }
+        if self.average is not None:
+            tensors["average"] = self.average.energy.state_dict()
+        numbers = {"step": self.step, "seconds": self.seconds, "log_normalizer": self.log_normalizer()}
+        ckpt.save_checkpoint(folder.checkpoint(self.step), tensors, numbers)
+        ckpt.thin_out([folder.checkpoint(step) for step in folder.checkpoint_steps()])
+
+    def restore(self, folder: RunFolder, seed: int, process: int = 0) -> bool:
+        """Take up the last full checkpoint; whether there is one.
+
+        Args:
+            folder: The run folder.
+            seed: The run's seed.
+            process: The number of this process among many.
+
+        Raises:
+            InputError: The checkpoint is broken or does not fit.
+        """
+        steps = [step for step in folder.checkpoint_steps() if ckpt.is_full(folder.checkpoint(step))]
+        if not steps:
+            return False
+        path = folder.checkpoint(steps[-1])
+        numbers = ckpt.read_state(path)
+        self.step, self.seconds = numbers["step"], numbers["seconds"]
+        ckpt.load_weights(self.energy, path / "energy.safetensors")
+        ckpt.load_weights(self.objective, path / "objective.safetensors")
+        for name, optimizer in self.optimizers.by_name.items():
+            ckpt.load_optimizer(optimizer.optimizer, path / f"{name}.safetensors")
+        self._restore_generator(path / "random.safetensors", seed, process)
+        if self.average is not None:
+            ckpt.load_weights(self.average.energy, path / "average.safetensors")
+        return True
+
+    def _restore_generator(self, path: Path, seed: int, process: int) -> None:
+        state = ckpt.load_tensors(path).get("generator")
+        if process == 0 and state is not None and state.shape == self.generator.get_state().shape:
+            self.generator.set_state(state)
+            return
+        if process == 0:
+            warnings.warn("resumed on another kind of device: random numbers go on from a new seed", stacklevel=5)
+        # the state is the first process's: the others must not draw the same noise
+        self.generator.manual_seed(seed + process + 1_000_003 * (self.step + 1))
