@@ -200,3 +200,13 @@ def test_a_density_is_claimed_where_log_z_was_learned_alone(train):
     energies = torch.tensor([0.0, 1.0])
     wanted = -energies - run.log_normalizer - sum(math.log(s) for s in run.transform.std)
     torch.testing.assert_close(run.log_density(energies), wanted)
+
+
+def test_a_run_does_not_change_when_training_goes_on(train):
+    trainer = train("image")
+    run = trainer.run()
+    before = run.buffer.clone()
+    for step in range(21, 80):
+        trainer._optimize(step)
+    assert not torch.equal(trainer.run().buffer, before)
+    assert torch.equal(run.buffer, before)

@@ -51,6 +51,7 @@ class SnapshotMixture(Snapshot):
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """As :class:`Snapshot`, with room for the earlier snapshots."""
         super().prepare(energy, data, batch, generator)
+        self._kept = 0
         self.earlier = nn.ModuleList(freeze(energy) for _ in range(self.snapshots - 1))
         self.register_buffer("earlier_pools", self.pool.new_zeros((self.snapshots - 1, *self.pool.shape)))
         self.order = self.order.new_zeros(self.snapshots * len(self.pool))

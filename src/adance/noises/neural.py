@@ -66,7 +66,8 @@ class NeuralSampler(Noise):
         if gradient not in ("reparameterized", "reinforce"):
             raise InputError(f"unknown gradient {gradient!r}; reparameterized or reinforce")
         self.base, self.base_weight = FixedNoise(base), base_weight
-        self.latent, self.hidden, self.rewarded = latent, tuple(hidden), gradient == "reinforce"
+        self.latent = self._given_latent = latent
+        self.hidden, self.rewarded = tuple(hidden), gradient == "reinforce"
         self.entropy, self.marginal_draws, self.min_std = entropy, marginal_draws, min_std
         self.standard: Standardizer | None = None
         self.net: nn.Module | None = None
@@ -78,7 +79,7 @@ class NeuralSampler(Noise):
         self.base.prepare(energy, data, batch, generator)
         self.standard = Standardizer(data)
         dimension = data[0].numel()
-        self.latent = self.latent or min(dimension, 64)
+        self.latent = self._given_latent or min(dimension, 64)
         layers: list[nn.Module] = []
         with weights_drawn_from(generator):
             for narrow, wide in pairwise([self.latent, *self.hidden]):

@@ -43,9 +43,9 @@ class Snapshot(Noise):
         if pool is not None and pool < 0:
             raise InputError(f"pool is a number of chains, 0 or more, got {pool}")
         self.sampler, self.starts, self.interval, self.pool_size = sampler, starts, interval, pool
+        self._given_sampler, self._given_pool = sampler, pool
         self.frozen: nn.Module | None = None
-        self._cursor, self._gradients, self._stale = 0, 0, True
-        self._step_size: Tensor | None = None
+        self._begin()
 
     @property
     def temperature(self) -> float:
@@ -55,8 +55,8 @@ class Snapshot(Noise):
 
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """Take the first snapshot, fill the buffer, and settle the pool's size for ``batch`` noises a step."""
-        if self.pool_size is None:
-            self.pool_size = batch * math.ceil(self.interval / 10)
+        self._begin()
+        self.pool_size = batch * math.ceil(self.interval / 10) if self._given_pool is None else self._given_pool
         if 0 < self.pool_size < batch:
             raise InputError(f"a pool of {self.pool_size} chains is smaller than one batch of {batch}; pool=0 or more")
         needed = max(self.pool_size, batch)
@@ -65,12 +65,16 @@ class Snapshot(Noise):
                 f"a pool of {needed} chains is larger than the replay buffer of {self.starts.capacity}; "
                 f"make the buffer at least {needed} or the pool smaller"
             )
-        self.sampler = self.sampler or default_sampler(data.shape[1:])
+        self.sampler = self._given_sampler or default_sampler(data.shape[1:])
         self.frozen = freeze(energy)
         self.starts.prepare(_start_noise(data), generator)
         self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
         self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
         self.register_buffer("record", data.new_zeros(3))
+
+    def _begin(self) -> None:
+        self._cursor, self._gradients, self._stale = 0, 0, True
+        self._step_size: Tensor | None = None
 
     def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
         """``n`` ends of chains ``(n, *event)``, new ones or the next of the pool.

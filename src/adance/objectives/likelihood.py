@@ -11,7 +11,6 @@ from adance.errors import InputError
 from adance.noises.snapshot import Snapshot
 from adance.objectives.measures import energy_measures
 from adance.objectives.objective import LossOutput, Objective
-from adance.samplers.defaults import default_sampler
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
 
@@ -64,9 +63,11 @@ class MaximumLikelihood(Objective):
         return self.noise.temperature
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        self.sampler = self.init_args["sampler"] = self.sampler or default_sampler(tuple(data.shape[1:]))
-        self.noise.sampler = self.sampler if self.steps is None else _with_steps(self.sampler, self.steps)
         self.noise.prepare(energy, data, batch, generator)
+        assert self.noise.sampler is not None
+        self.sampler = self.init_args["sampler"] = self.noise.sampler
+        if self.steps is not None:
+            self.noise.sampler = _with_steps(self.sampler, self.steps)
 
     def loss(self, energy: nn.Module, x: Tensor, generator: torch.Generator | None = None) -> LossOutput:
         """The loss of a batch ``x`` ``(B, *event)``; data and samples go through the energy in one forward pass."""

@@ -60,7 +60,7 @@ class TrainingState:
             step=self.step,
             averaged=self.average is not None,
             log_normalizer=self.log_normalizer(),
-            buffer=next(iter(buffers.values()), None),
+            buffer=next((buffer.clone() for buffer in buffers.values()), None),
         )
 
     def save(self, folder: RunFolder) -> None:
