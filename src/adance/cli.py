@@ -42,6 +42,7 @@ def _run(name: str, args: list[str]) -> int:
     from adance.errors import DivergedError, InputError
 
     warnings.showwarning = _show_warning
+    _find_classes_here()
     try:
         importlib.import_module(f"adance.commands.{name}").run(args)
     except InputError as error:
@@ -52,11 +53,22 @@ def _run(name: str, args: list[str]) -> int:
         return _fail(readable(str(error)), BAD_INPUT, name)
     except DivergedError as error:
         return _fail(str(error), DIVERGED, name)
+    except (MemoryError, RuntimeError) as error:
+        if not (isinstance(error, MemoryError) or "memory" in str(error)):
+            raise
+        return _fail(f"not enough memory: {error}; ask for less at once", BAD_INPUT, name)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED, name)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE
+
+
+def _find_classes_here() -> None:
+    """Put the current folder on the path, as ``python -m adance`` does, but last, so that nothing of ours is hidden."""
+    here = os.getcwd()
+    if not {"", here} & set(sys.path):
+        sys.path.append(here)
 
 
 def _fail(message: str, status: int, command: str = "") -> int:

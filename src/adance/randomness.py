@@ -5,6 +5,18 @@ from contextlib import contextmanager
 
 import torch
 
+from adance.errors import InputError
+
+
+def check_seed(seed: int, what: str = "seed") -> None:
+    """Check that a generator takes ``seed``.
+
+    Raises:
+        InputError: It is out of range; the message calls it ``what``.
+    """
+    if not 0 <= seed < 2**63:
+        raise InputError(f"{what} must be 0 or more and less than 2**63, got {seed}")
+
 
 @contextmanager
 def drawing_from(generator: torch.Generator | None) -> Iterator[None]:

@@ -1,3 +1,4 @@
+import sys
 from typing import NamedTuple
 
 import pytest
@@ -22,6 +23,7 @@ class Answer(NamedTuple):
 def adance(capsys, tmp_path, monkeypatch):
     """The command line, called in an empty folder; a bad end is one line and no traceback."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])  # the command adds to it
 
     def call(*argv) -> Answer:
         status = main([str(arg) for arg in argv])

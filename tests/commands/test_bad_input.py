@@ -4,6 +4,7 @@ import zipfile
 
 import numpy as np
 import pytest
+import torch
 
 NETS = '''
 import torch
@@ -94,6 +95,8 @@ TRAIN = [
     ("--log_every 0", "log_every must be more than 0"),
     ("--sample_every -1", "sample_every must be 0 or more"),
     ("--checkpoint_every 0", "checkpoint_every must be more than 0"),
+    ("--data_seed -1", "the data's seed must be 0 or more and less than 2**63, got -1"),
+    ("--data_seed 99999999999999999999", "the data's seed must be 0 or more and less than 2**63"),
     ("--objective.interval 0", "interval is a number of optimiser steps, at least 1, got 0"),
     ("--objective.sampler.step_size -1", "step_size > 0"),
     ("--objective.rejuvenation 2", "rejuvenation is a probability, got 2"),
@@ -170,6 +173,38 @@ def test_a_folder_with_a_run_is_refused_and_nothing_in_it_changes(tiny, bytes_un
     assert bytes_under() == before
 
 
+def test_checkpoints_without_their_config(tiny, tmp_path, bytes_under):
+    assert tiny("run").status == 0
+    (tmp_path / "run" / "config.yaml").unlink()
+    before = bytes_under()
+    answer = tiny("run")
+    assert answer.status == 2
+    assert "run holds checkpoints, but the config.yaml of their run is gone; give another folder" in answer.error
+    assert bytes_under() == before
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 3 TiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:1] . DefaultCPUAllocator: can't allocate memory: 3 bytes"),
+        torch.OutOfMemoryError("CUDA out of memory."),
+    ],
+)
+def test_too_much_at_once(error, adance, tiny, monkeypatch):
+    def fail(*args, **kwargs):
+        raise error
+
+    assert tiny("run").status == 0
+    monkeypatch.setattr("adance.training.run.Run.sample", fail)
+    answer = adance("sample", "run")
+    assert answer.status == 2
+    assert answer.error.startswith("adance sample: error: not enough memory: ")
+    monkeypatch.setattr("adance.training.run.Run.sample", lambda *args, **kwargs: torch.zeros(2) @ torch.zeros(3))
+    with pytest.raises(RuntimeError, match="inconsistent tensor size"):  # a fault of ours keeps its traceback
+        adance("sample", "run")
+
+
 def test_a_file_where_the_run_should_go(tiny, tmp_path, bytes_under):
     (tmp_path / "file").write_text("x")
     before = bytes_under()
@@ -197,6 +232,11 @@ def test_sample(adance, tiny, rows, tmp_path, bytes_under):
         ("space", "events of shape (3,) have no picture; give --out FILE.npz"),
         ("run --out mask.npy/x.npz", "cannot write mask.npy/x.npz"),
         ("run --n 0", "cannot draw 0 samples; at least 1"),
+        ("run --n 99999999999999999999", "cannot draw 99999999999999999999 samples; at least 1 and less than 2**31"),
+        ("run --n 99999999999999999999 --mask left", "cannot draw 99999999999999999999 samples"),
+        ("run --seed 99999999999999999999", "seed must be 0 or more and less than 2**63, got 99999999999999999999"),
+        ("run --seed -1", "seed must be 0 or more"),
+        ("run --out run.npz/../run/.png/", "samples are written as .png or .npz"),
         ("run --n some", "--n: "),
         ("run --steps -1", "a chain cannot take -1 steps"),
         ("run --start nose", "--start: expected one of 'noise', 'buffer', 'data'"),
@@ -232,6 +272,9 @@ def test_score(adance, tiny, rows, bytes_under):
         ("run nope", "data source 'nope'"),
         ("run rows.csv", "rows.csv: events have shape (3,), but the model was trained on (1, 8, 8)"),
         ("run digits --out rows.csv/x.csv", "cannot write rows.csv/x.csv"),
+        ("run digits --out .", "cannot write .: it is a folder"),
+        ("run digits --out run", "cannot write run: it is a folder"),
+        ("run digits --out ..", "cannot write ..: it is a folder"),
         ("run digits --step 4", "run has no checkpoint 4"),
         ("run digits --device abacus", "device 'abacus' cannot be used"),
     ]:

@@ -30,7 +30,7 @@ def test_resuming(adance, tiny, tmp_path, bytes_under):
     [
         ("", "- 1\n", "cannot read"),
         ("steps: 6", "stairs: 6", "needs energy, objective and steps"),
-        ("steps: 6", "steps: six", "wrong type"),
+        ("steps: 6", "steps: six", "steps must be a whole number, got six"),
         ("batch_size: 16", "batch_size: 0", "batch_size must be more than 0"),
         ("class_path: adance.MLP", "class_path: os.mkdir", "os.mkdir is not a Module"),
         ("class_path: adance.MLP", "class_path: no.Net", "cannot find the class 'no.Net'"),

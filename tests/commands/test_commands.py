@@ -1,9 +1,12 @@
 import csv
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from PIL import Image
 
 from adance import load, load_data
@@ -84,6 +87,30 @@ def test_a_class_of_ones_own_trains_resumes_and_loads(adance, rows, tmp_path, mo
     assert run.energy.net[1].out_features == 6
     assert adance("train", "--config", "whole/config.yaml", "--out", "other", "--quiet").status == 0
     assert weights_of(tmp_path / "whole") == weights_of(tmp_path / "other")
+
+
+def test_a_class_in_the_current_folder_is_found_without_a_path(rows, tmp_path):
+    (tmp_path / "net_of_mine.py").write_text(OWN)
+    (tmp_path / "torch.py").write_text("raise AssertionError('hides a package')")
+    options = "--data rows.csv --energy net_of_mine.Own --objective NCE --batch_size 16 --steps 1 --out run --quiet"
+    code = "import sys; from adance.cli import main; sys.exit(main(sys.argv[1:]))"
+    for argv in (["train", *options.split(), "--device", "cpu"], ["score", "run", "rows.csv", "--out", "e.csv"]):
+        # -P or a script's own folder: nothing of the current one on the path, as for a console script
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / "adance").write_text(code)
+        command = [sys.executable, str(tmp_path / "bin" / "adance"), *argv]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "e.csv").exists()
+
+
+def test_switches_need_no_value(tiny, tmp_path):
+    for number, (argv, flip) in enumerate(
+        [((), False), (("--flip",), True), (("--flip", "true"), True), (("--flip", "false"), False)]
+    ):
+        assert tiny(f"run{number}", *argv, "--dequantize").status == 0
+        config = yaml.safe_load((tmp_path / f"run{number}" / "config.yaml").read_text())
+        assert (config["flip"], config["dequantize"]) == (flip, True)
 
 
 def test_events_without_a_picture_train_without_one(adance, tmp_path):

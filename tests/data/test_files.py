@@ -155,6 +155,7 @@ ANY_ARRAY = hnp.arrays(ANY_DTYPE, hnp.array_shapes(min_dims=0, max_dims=5, min_s
 FUZZ = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @FUZZ
 @given(
     st.dictionaries(st.sampled_from(["x", "y", "x_train", "x_test", "y_train", "y_test", "z"]), ANY_ARRAY, max_size=4)
@@ -181,3 +182,14 @@ def test_any_damage_is_refused_in_one_line(tmp_path, data):
         content[place] = data.draw(st.integers(0, 255))
     path.write_bytes(content[: data.draw(st.integers(0, len(content)))])
     assert "\n" not in attempt(path)[1]
+
+
+def test_x_goes_with_x_test_and_what_is_not_used_is_named(saved):
+    x, y = R.normal(size=(9, 2)), np.arange(9)
+    data = load_data(saved(x=x[:6], y=y[:6], x_test=x[6:], y_test=y[6:]))
+    assert (len(data.train), len(data.test)) == (6, 3)
+    np.testing.assert_allclose(data.transform.to_data(data.batch(torch.arange(3), "test")), x[6:], atol=1e-6)
+    assert data.train_labels.tolist() == y[:6].tolist()
+    assert data.test_labels.tolist() == y[6:].tolist()
+    with pytest.warns(UserWarning, match=r"a\.npz: not used: 'x', 'ids'$"):
+        load_data(saved(x_train=x, x=x[:3], ids=y))

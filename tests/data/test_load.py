@@ -93,9 +93,27 @@ def test_images_on_another_scale_reach_the_same_units(tmp_path):
             expected = torch.from_numpy(array)[:, None] / 127.5 - 1
             if name == "unit" and description["transform"]["low"] == -1:
                 expected = (expected + 1) / 2  # in range for the model, so taken at its word
-            torch.testing.assert_close(load_for_model(paths[name], description), expected, atol=1e-5, rtol=0)
-    signed = load_for_model(paths["half"], descriptions[2])
+                with pytest.warns(UserWarning, match="no value is below 0"):
+                    x = load_for_model(paths[name], description)
+            else:
+                x = load_for_model(paths[name], description)
+            torch.testing.assert_close(x, expected, atol=1e-5, rtol=0)
+    with pytest.warns(UserWarning, match="no value is below 0"):
+        signed = load_for_model(paths["half"], descriptions[2])
     torch.testing.assert_close(signed, torch.from_numpy(array / 510).float()[:, None])
+
+
+def test_integers_that_are_nearly_black_on_their_scale_are_named(tmp_path, recwarn):
+    sixteenths = R.integers(0, 17, (6, 4, 4))
+    np.save(tmp_path / "sixteenths.npy", sixteenths)
+    np.save(tmp_path / "bytes.npy", R.integers(0, 256, (6, 4, 4)))
+    described = load_data(tmp_path / "bytes.npy").describe()
+    assert not recwarn
+    told = "integer images reach only 16 on the scale 0..255 and are nearly black"
+    with pytest.warns(UserWarning, match=told):
+        assert load_data(tmp_path / "sixteenths.npy").batch(torch.arange(2)).max() < -0.8
+    with pytest.warns(UserWarning, match=told):
+        load_for_model(tmp_path / "sixteenths.npy", described)
 
 
 def test_digits_saved_as_floats_are_scored_as_digits(tmp_path):

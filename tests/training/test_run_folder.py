@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from adance.errors import InputError
@@ -18,6 +20,20 @@ def test_metrics_with_a_last_line_that_was_cut_are_read_and_trimmed(tmp_path):
     assert folder.metrics.read_text() == "".join(whole.splitlines(keepends=True)[:2])
     folder.append_metrics({"step": 3, "loss": 0.1})
     assert [row["step"] for row in folder.read_metrics()] == [1, 2, 3]
+
+
+def test_numbers_that_json_does_not_have_are_null(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.append_metrics({"step": 1, "loss": float("nan"), "v": float("inf"), "auc": 0.5})
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    line = json.loads(folder.metrics.read_text(), parse_constant=refuse)
+    assert line == {"step": 1, "loss": None, "v": None, "auc": 0.5}
+    assert folder.read_metrics() == [{"step": 1, "auc": 0.5}]
+    folder.trim_metrics(1)
+    assert json.loads(folder.metrics.read_text(), parse_constant=refuse) == line
 
 
 def test_a_run_without_metrics_has_none(tmp_path):

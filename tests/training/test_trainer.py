@@ -1,5 +1,6 @@
 import json
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -134,6 +135,42 @@ def test_gradients_are_clipped_to_the_bound(train, digits, parts, tmp_path):
     trainer = Trainer(energy, objective, digits, settings, tmp_path / "run", show_progress=False)
     trainer._optimize(1)
     assert torch.cat([p.grad.flatten() for p in energy.parameters()]).norm() == pytest.approx(1e-3, rel=1e-3)
+
+
+def test_log_z_is_left_out_of_the_bound_on_gradients(parts, points, tmp_path):
+    energy, objective = parts("nce")
+    settings = Settings(steps=1, batch_size=16, grad_clip=1e-3)
+    trainer = Trainer(energy, objective, points, settings, tmp_path / "run", show_progress=False)
+    trainer.objective.log_z.data += 5  # far off
+    trainer._optimize(1)
+    assert torch.cat([p.grad.flatten() for p in energy.parameters()]).norm() == pytest.approx(1e-3, rel=1e-3)
+    assert trainer.objective.log_z.grad.abs() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"batch_size": 64.0}, "batch_size must be a whole number, got 64.0"),
+        ({"steps": "8"}, "steps must be a whole number, got 8"),
+        ({"seed": True}, "seed must be a whole number, got True"),
+        ({"lr": "1e-3"}, "lr must be a number, got 1e-3"),
+        ({"lr": float("nan")}, "lr must be more than 0, got nan"),
+        ({"grad_clip": "1"}, "grad_clip must be more than 0, or none, got 1"),
+        ({"betas": 0.9}, r"betas must be two numbers in \[0, 1\), got 0.9"),
+        ({"betas": (0.9,)}, "betas must be two numbers"),
+        ({"betas": (0.9, 1)}, "betas must be two numbers"),
+    ],
+)
+def test_settings_of_another_type_are_refused(given, message):
+    with pytest.raises(InputError, match=message):
+        Settings(**given)
+
+
+def test_whole_betas_and_numbers_of_numpy_train(parts, points, tmp_path):
+    settings = Settings(steps=np.int64(2), batch_size=16, betas=[0, 0.999], lr=np.float32(0.5))
+    assert settings == Settings(steps=2, batch_size=16, betas=(0.0, 0.999), lr=0.5)
+    Trainer(*parts("nce"), points, settings, tmp_path / "run", show_progress=False).fit()
+    Trainer.resume(tmp_path / "run", points, steps=3, show_progress=False).fit()
 
 
 def test_metrics_have_the_held_out_energy_and_the_rate(train, tmp_path, digits):

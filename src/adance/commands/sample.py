@@ -12,7 +12,7 @@ from adance.data import load_for_model
 from adance.errors import InputError
 from adance.training import Run, load
 from adance.training.files import whole_file
-from adance.training.run import has_picture, save_picture
+from adance.training.run import check_number, has_picture, save_picture
 
 HALVES = ("left", "right", "top", "bottom")
 
@@ -36,6 +36,7 @@ def run(argv: list[str]) -> None:
     model = load(args.run, weights=args.weights, step=args.step, device=args.device)
     out = Path(args.out) if args.out else model.folder.samples / f"sample-{args.seed}.png"
     _check_output(model, out)
+    check_number(args.n)
     if args.given is not None and args.mask is None:
         raise InputError("--given needs --mask, which says what to keep of it")
     kept = None if args.mask is None else _mask(args.mask, model.event_shape)

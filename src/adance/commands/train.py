@@ -20,6 +20,13 @@ from adance.objectives import Objective
 from adance.training import Run, Settings, Trainer
 from adance.training.config import seeded
 
+SWITCHES = {
+    "flip": "mirror each image left to right with probability ½",
+    "dequantize": "add uniform noise of one quantisation level to images",
+    "allow_batch_norm": "insist on an energy with batch norm",
+}
+"""Options that need no value."""
+
 WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet"}
 
 
@@ -53,12 +60,13 @@ def train_parser() -> ArgumentParser:
         help="AdaNCE, AdaBRM, NCE, BRM, RankingNCE, ConditionalNCE, ACE, FCE, MaximumLikelihood, "
         "ContrastiveDivergence, PersistentCD, ScoreMatching, DenoisingScoreMatching, or the path of a class",
     )
-    parser.add_class_arguments(Settings, None)
+    parser.add_class_arguments(Settings, None, skip=set(SWITCHES))
+    for name, does in SWITCHES.items():
+        parser.add_argument(f"--{name}", type=bool, nargs="?", const=True, default=False, help=does)
     parser.add_argument("--out", type=str | None, default=None, help="run folder; default: runs/<data>-<objective>-<n>")
     parser.add_argument("--resume", type=str | None, default=None, help="go on with the run in this folder")
     parser.add_argument("--device", type=str | None, default=None, help="cpu or cuda; by default the best there is")
     parser.add_argument("--trackers", type=list[str], default=[], help="experiment trackers: tensorboard, wandb, …")
-    parser.add_argument("--allow_batch_norm", type=bool, default=False, help="insist on an energy with batch norm")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser
 

@@ -1,5 +1,6 @@
 """Rows from NumPy's .npz and .npy files."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ from adance.errors import InputError
 def read_array(path: Path) -> Splits:
     """Rows of an array file, never unpickling anything.
 
-    An .npz holds x_train and perhaps x_test, y_train, y_test; or x and perhaps y; or one array of any name. An .npy
-    holds the rows alone. See `checks.events` for the shapes and ranges.
+    An .npz holds x_train (or x) and perhaps x_test, y_train (or y), y_test; or one array of any name. An .npy holds the
+    rows alone. See `checks.events` for the shapes and ranges.
 
     Raises:
         InputError: for a file that cannot be read, missing or mismatched keys, or unusable values.
@@ -60,11 +61,14 @@ def _keys(path: Path, names: list[str]) -> dict[str, str]:
     """Which array plays which part."""
     parts = {"train": "x_train", "test": "x_test", "train_labels": "y_train", "test_labels": "y_test"}
     if "x_train" not in names:
-        parts = {"train": "x", "train_labels": "y"}
+        parts |= {"train": "x", "train_labels": "y"}
     if parts["train"] in names:
         found = {part: key for part, key in parts.items() if key in names}
         if "test" not in found:
             found.pop("test_labels", None)
+        unused = [name for name in names if name not in found.values()]
+        if unused:
+            warnings.warn(f"{path}: not used: {', '.join(map(repr, unused))}", stacklevel=2)
         return found
     if len(names) == 1:
         return {"train": names[0]}

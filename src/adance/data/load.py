@@ -19,6 +19,7 @@ from adance.data.table import read_table
 from adance.data.toys2d import TOYS
 from adance.data.transforms import Identity, transform_from_state
 from adance.errors import InputError
+from adance.randomness import check_seed
 
 NAMES = ("digits", *TOYS, *HUB)
 """Names that `load_data` knows; anything else is a path."""
@@ -37,6 +38,7 @@ def load_data(source: str | Path, *, seed: int = 0, held_out: float = 0.1, image
     Raises:
         InputError: for anything wrong with the source, before any training, in one line.
     """
+    check_seed(seed, "the data's seed")
     if image_size is not None and not resizable(source):
         raise InputError(f"image_size applies to a folder of images or a hub set, but {str(source)!r} is neither")
     if image_size is not None and image_size < 1:

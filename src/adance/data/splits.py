@@ -1,5 +1,6 @@
 """From rows as they were read to a `Dataset`: a held-out part, a transform, and the last checks."""
 
+import warnings
 from dataclasses import dataclass, replace
 
 import torch
@@ -9,6 +10,9 @@ from adance.data.dataset import Dataset, Kind
 from adance.data.toy import Toy
 from adance.data.transforms import ImageScale, Standardize, Transform
 from adance.errors import InputError
+
+DARK = 64
+"""Bytes that stay below are likely on another scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,17 +140,38 @@ def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) ->
     low, high = min(float(p.min()) for p in parts), max(float(p.max()) for p in parts)
     first, size = parts[0], parts[0][0].numel()
     if expected is not None and _fits(expected, parts, low, high):
+        _warn_of_units(name, expected, low, high)
         return expected
     if first.dtype == torch.bool:
         return ImageScale(0, 1, 2, size)
     if first.dtype == torch.uint8:
-        return ImageScale(0, 255, 256, size)
+        found = ImageScale(0, 255, 256, size)
+        _warn_of_units(name, found, low, high)
+        return found
     if low < -1 or high > 1:
         raise InputError(
             f"{name}: float images range over [{low:.9g}, {high:.9g}], but must lie in [0, 1] or [-1, 1], "
             "or be integers 0..255"
         )
     return ImageScale(-1.0 if low < 0 else 0.0, 1.0, None, size)
+
+
+def _warn_of_units(name: str, scale: Transform, low: float, high: float) -> None:
+    """Say where values can be on the scale, but look as if they were on another."""
+    if not isinstance(scale, ImageScale):
+        return
+    if scale.levels is None and scale.low < 0 <= low:
+        warnings.warn(
+            f"{name}: no value is below 0, but the model was trained on images in [-1, 1]; they are taken as they are: "
+            "where 0 is black, give 2x - 1",
+            stacklevel=2,
+        )
+    if scale.levels == 256 and high < DARK:
+        warnings.warn(
+            f"{name}: integer images reach only {high:.0f} on the scale 0..255 and are nearly black; multiply them "
+            f"where {high:.0f} is white",
+            stacklevel=2,
+        )
 
 
 def _fits(scale: Transform, parts: tuple[Tensor, ...], low: float, high: float) -> bool:

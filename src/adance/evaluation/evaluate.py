@@ -64,8 +64,8 @@ class Options:
             InputError: A number is out of its range.
         """
         for name, least in (("n", 10), ("chains", 2), ("max_temperatures", 2), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"--{name} must be at least {least}, got {getattr(self, name)}")
+            if not least <= getattr(self, name) < 2**31:
+                raise InputError(f"--{name} must be at least {least} and less than 2**31, got {getattr(self, name)}")
         if self.split not in ("train", "test"):
             raise InputError(f"--split must be train or test, got {self.split!r}")
 

@@ -1,5 +1,6 @@
 """Files and folders that are written whole or not at all: aside first, then to disk, then renamed."""
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -9,7 +10,13 @@ from pathlib import Path
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A path to write to, which becomes ``path`` when the block ends well."""
+    """A path to write to, which becomes ``path`` when the block ends well.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -52,8 +52,8 @@ class Optimizers:
     def clip_gradients(self) -> Tensor:
         """The norm of all gradients, the objective's too; those of the energy's weights are then scaled to the bound.
 
-        Log Z and the adversary are left out: log Z's gradient is one bounded number, and in a common norm it would
-        shrink the weights' whenever it is far off.
+        A learned log Z and an adversary are left out of the bound: a log Z that is far off would take it all, and keep
+        the weights and itself from coming nearer.
         """
         norm = nn.utils.get_total_norm(_gradients(self.of_energy))
         if self.settings.grad_clip is not None:

@@ -17,6 +17,7 @@ from adance.energies.frozen import freeze
 from adance.errors import InputError
 from adance.pictures.grid import save_grid
 from adance.pictures.plane import save_plane
+from adance.randomness import check_seed
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 from adance.samplers.sampling import draw_samples
@@ -98,8 +99,8 @@ class Run:
         Raises:
             InputError: There is no buffer to start from, the data cannot be loaded, or what is kept does not fit.
         """
-        if n < 1:
-            raise InputError(f"cannot draw {n} samples; at least 1")
+        check_number(n)
+        check_seed(seed)
         generator = torch.Generator(self.device).manual_seed(seed)
         starts = self.starts(n, start, generator)
         if given is None and kept is None:
@@ -151,6 +152,16 @@ class Run:
         if self.data["kind"] == "image":
             return Uniform(self.event_shape).to(self.device)
         return Gaussian(torch.tensor(self.data["mean"]), torch.tensor(self.data["std"])).to(self.device)
+
+
+def check_number(n: int) -> None:
+    """Check that so many samples can be asked for.
+
+    Raises:
+        InputError: There are none, or more than 2³¹ − 1.
+    """
+    if not 1 <= n < 2**31:
+        raise InputError(f"cannot draw {n} samples; at least 1 and less than 2**31")
 
 
 def _fitted(x: Tensor, starts: Tensor, name: str) -> Tensor:

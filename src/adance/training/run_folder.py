@@ -10,6 +10,7 @@
 """
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,10 @@ class RunFolder:
             raise InputError(f"{self.path} already holds a run; resume it, or give another folder")
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file; give a folder for the run")
+        if self.checkpoint_steps():
+            raise InputError(
+                f"{self.path} holds checkpoints, but the config.yaml of their run is gone; give another folder"
+            )
 
     def create(self, config: dict[str, Any], data: dict[str, Any]) -> None:
         """Write the config and the data's description.
@@ -109,14 +114,15 @@ class RunFolder:
         return sorted(int(path.name) for path in self.checkpoints.glob("[0-9]*") if path.name.isdigit())
 
     def append_metrics(self, row: dict[str, float]) -> None:
-        """Add a line to ``metrics.jsonl``."""
+        """Add a line to ``metrics.jsonl``; numbers that are not finite, which JSON does not have, are null."""
+        line = {name: value if math.isfinite(value) else None for name, value in row.items()}
         with self.metrics.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+            file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def read_metrics(self) -> list[dict[str, float]]:
-        """The lines of ``metrics.jsonl``, without a last one that was cut short."""
-        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
-        return [json.loads(line) for line in lines if line.endswith("}")]
+        """The lines of ``metrics.jsonl``, without what is null, and without a last one that was cut short."""
+        rows = map(json.loads, self._metrics_lines())
+        return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
     def remove_parts(self) -> None:
         """Remove what a killed run left half written."""
@@ -126,6 +132,10 @@ class RunFolder:
 
     def trim_metrics(self, step: int) -> None:
         """Drop the lines after ``step``."""
-        kept = [row for row in self.read_metrics() if row["step"] <= step]
+        kept = [line for line in self._metrics_lines() if json.loads(line)["step"] <= step]
         with whole_file(self.metrics) as aside:
-            aside.write_text("".join(json.dumps(row) + "\n" for row in kept))
+            aside.write_text("".join(f"{line}\n" for line in kept))
+
+    def _metrics_lines(self) -> list[str]:
+        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
+        return [line for line in lines if line.endswith("}")]

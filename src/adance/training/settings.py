@@ -1,9 +1,13 @@
 """The numbers of a training run."""
 
 from dataclasses import dataclass
-from typing import Literal
+from numbers import Integral, Real
+from typing import Any, Literal
 
 from adance.errors import InputError
+
+WHOLE = ("steps", "batch_size", "decay_after", "warmup", "seed", "log_every", "sample_every", "checkpoint_every")
+REAL = ("lr", "ema", "data_noise", "energy_limit")
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,8 @@ class Settings:
             ``steps``, then falling to 2 % of ``lr``.
         decay_after: The step from which ``inverse`` falls.
         warmup: Steps over which the learning rate rises from 0.
-        grad_clip: Bound on the norm of the gradient of all weights; none by default.
+        grad_clip: Bound on the norm of the gradient of the energy's weights; none by default. A learned log Z and an
+            adversary are left out of it.
         ema: Decay of the moving average of the weights, which is used for samples; 0 for none.
         data_noise: Standard deviation of Gaussian noise added to data, in model units.
         dequantize: Add uniform noise of one quantisation level to images.
@@ -58,20 +63,35 @@ class Settings:
         Raises:
             InputError: A number is out of its range.
         """
-        whole = ("steps", "warmup", "sample_every", "seed")
-        positive = ("batch_size", "lr", "decay_after", "energy_limit", "log_every", "checkpoint_every")
-        for name in (*whole, "data_noise"):
+        for name in WHOLE:
+            self._require(name, _is(Integral, getattr(self, name)), "a whole number")
+            object.__setattr__(self, name, int(getattr(self, name)))
+        for name in REAL:
+            self._require(name, _is(Real, getattr(self, name)), "a number")
+            object.__setattr__(self, name, float(getattr(self, name)))
+        for name in ("adversary_lr", "grad_clip"):
+            value = getattr(self, name)
+            self._require(name, value is None or (_is(Real, value) and value > 0), "more than 0, or none")
+        for name in ("steps", "warmup", "sample_every", "seed", "data_noise"):
             self._require(name, getattr(self, name) >= 0, "0 or more")
-        for name in positive:
+        for name in ("batch_size", "lr", "decay_after", "energy_limit", "log_every", "checkpoint_every"):
             self._require(name, getattr(self, name) > 0, "more than 0")
         self._require("seed", self.seed < 2**32, "less than 2**32")
         self._require("ema", 0 <= self.ema < 1, "in [0, 1)")
-        self._require("betas", all(0 <= beta < 1 for beta in self.betas), "two numbers in [0, 1)")
-        self._require("adversary_lr", self.adversary_lr is None or self.adversary_lr > 0, "more than 0, or none")
-        self._require("grad_clip", self.grad_clip is None or self.grad_clip > 0, "more than 0, or none")
+        self._require("betas", _are_betas(self.betas), "two numbers in [0, 1)")
+        object.__setattr__(self, "betas", tuple(map(float, self.betas)))  # torch refuses an int beside a float
         schedules = ("inverse", "constant", "linear", "cosine")
         self._require("schedule", self.schedule in schedules, ", ".join(schedules))
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:
         if not holds:
             raise InputError(f"{name} must be {wanted}, got {getattr(self, name)}")
+
+
+def _is(kind: type, value: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _are_betas(betas: Any) -> bool:
+    pair = isinstance(betas, (tuple, list)) and len(betas) == 2
+    return pair and all(_is(Real, beta) and 0 <= beta < 1 for beta in betas)
