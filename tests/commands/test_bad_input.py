@@ -1,5 +1,6 @@
 """Bad input ends with status 2 and one line that names what was wrong; nothing is written and nothing changes."""
 
+import os
 import zipfile
 
 import numpy as np
@@ -100,6 +101,8 @@ TRAIN = [
     ("--objective.interval 0", "interval is a number of optimiser steps, at least 1, got 0"),
     ("--objective.sampler.step_size -1", "step_size > 0"),
     ("--objective.rejuvenation 2", "rejuvenation is a probability, got 2"),
+    ("--objective.buffer 0", "a buffer holds 1 chain or more, and fewer than 2**31, got 0"),
+    ("--objective.buffer 99999999999999999999", "a buffer holds 1 chain or more, and fewer than 2**31"),
     ("--objective.pool 33", "a pool of 33 chains is larger than the replay buffer of 32"),
     ("--objective.pool 8", "a pool of 8 chains is smaller than one batch of 16"),
     (
@@ -263,8 +266,9 @@ def test_sample(adance, tiny, rows, tmp_path, bytes_under):
         assert bytes_under() == before
 
 
-def test_score(adance, tiny, rows, bytes_under):
+def test_score(adance, tiny, rows, tmp_path, bytes_under):
     assert tiny("run").status == 0
+    os.mkfifo(tmp_path / "pipe")
     before = bytes_under()
     for argv, message in [
         ("nope digits", "nope is not a run folder"),
@@ -274,6 +278,7 @@ def test_score(adance, tiny, rows, bytes_under):
         ("run digits --out rows.csv/x.csv", "cannot write rows.csv/x.csv"),
         ("run digits --out .", "cannot write .: it is a folder"),
         ("run digits --out run", "cannot write run: it is a folder"),
+        ("run digits --out pipe", "cannot write pipe: it is no plain file"),
         ("run digits --out ..", "cannot write ..: it is a folder"),
         ("run digits --step 4", "run has no checkpoint 4"),
         ("run digits --device abacus", "device 'abacus' cannot be used"),

@@ -36,6 +36,8 @@ class ChainStarts(Configurable, nn.Module):
             raise InputError(f"unknown chain start {kind!r}; one of noise, data, persistent, rejuvenated")
         if rejuvenation is not None and not 0 <= rejuvenation <= 1:
             raise InputError(f"rejuvenation is a probability, got {rejuvenation}")
+        if not 1 <= capacity < 2**31:
+            raise InputError(f"a buffer holds 1 chain or more, and fewer than 2**31, got {capacity}")
         self.kind, self.capacity = kind, capacity
         self._given = rejuvenation if kind == "rejuvenated" else 0.0
         self.rejuvenation = self._given or 0.0

@@ -17,6 +17,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    if path.exists() and not path.is_file():  # a device: the last step would put a file in its place
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
