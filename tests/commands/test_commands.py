@@ -113,6 +113,51 @@ def test_switches_need_no_value(tiny, tmp_path):
         assert (config["flip"], config["dequantize"]) == (flip, True)
 
 
+def test_samples_of_a_class(adance, tmp_path):
+    options = "--data digits --energy ClassMLP --energy.hidden [8] --batch_size 16 --steps 3 --device cpu --quiet"
+    chains = "--objective.sampler Langevin --objective.sampler.steps 2"
+    assert adance("train", *options.split(), *chains.split(), "--out", "run").status == 0
+    for name, label in (("a", 3), ("b", 3), ("c", 4)):
+        assert adance("sample", "run", "--n", "4", "--label", label, "--out", f"{name}.npz").status == 0
+    a, b, c = (np.load(tmp_path / f"{name}.npz")["x"] for name in "abc")
+    assert np.array_equal(a, b)
+    assert not np.array_equal(a, c)
+    assert np.array_equal(a, load("run").of_class(3).sample(4).clamp(-1, 1))
+    assert adance("sample", "run", "--n", "4", "--label", "3", "--mask", "left", "--out", "d.npz").status == 0
+    assert adance("score", "run", "digits", "--out", "e.csv").status == 0
+    assert "there is no class 10; they are 0 to 9" in adance("sample", "run", "--label", "10").error
+
+
+KERNELS = ("Langevin", "MALA", "HMC", "RandomWalkMetropolis", "UnderdampedLangevin", "MomentumLangevin")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_have_their_names_in_training_and_in_sampling(kernel, adance, rows, tmp_path):
+    options = "--data rows.csv --energy MLP --energy.hidden [4] --batch_size 16 --steps 2 --device cpu --quiet"
+    chains = ("--objective.sampler", kernel, "--objective.sampler.steps", "2", "--objective.pool", "16")
+    assert adance("train", *options.split(), *chains, "--objective.buffer", "32", "--out", "run").status == 0
+    assert type(load("run").sampler).__name__ == kernel
+    argv = ("sample", "run", "--n", "3", "--sampler", kernel, "--sampler.steps", "5")
+    for name in ("a", "b"):
+        assert adance(*argv, "--out", f"{name}.npz").status == 0
+    a, b = (np.load(tmp_path / f"{name}.npz")["x"] for name in "ab")
+    assert np.array_equal(a, b)
+    assert adance(*argv, "--steps", "0", "--out", "c.npz").status == 0
+    assert not np.array_equal(a, np.load(tmp_path / "c.npz")["x"])
+    assert "no class is called 'Nope'" in adance("sample", "run", "--sampler", "Nope", "--out", "d.npz").error
+
+
+def test_a_kernel_inside_another_has_its_name_too(adance, rows):
+    options = "--data rows.csv --energy MLP --energy.hidden [4] --batch_size 16 --steps 1 --device cpu --quiet"
+    assert adance("train", *options.split(), "--objective", "NCE", "--out", "run").status == 0
+    for argv in (
+        ("Tempering", "--sampler.kernel", "MALA", "--sampler.kernel.steps", "3"),
+        ("Annealed", "--sampler.kernel", "HMC", "--sampler.steps", "3", "--sampler.step_size", "[0.1,0.01]"),
+    ):
+        answer = adance("sample", "run", "--n", "3", "--sampler", *argv, "--out", "x.npz")
+        assert answer.status == 0, answer.error
+
+
 def test_events_without_a_picture_train_without_one(adance, tmp_path):
     np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(60, 3)))
     options = "--energy MLP --energy.hidden [4] --objective NCE --steps 2 --sample_every 1 --batch_size 16 --quiet"

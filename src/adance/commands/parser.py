@@ -4,9 +4,10 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from jsonargparse import ArgumentParser, DefaultHelpFormatter
+from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 
 import adance.energies
+from adance.errors import InputError
 
 
 class _Formatter(DefaultHelpFormatter):
@@ -60,3 +61,18 @@ def readable(message: str) -> str:
     ):
         message = re.sub(pattern, words, message)
     return message.removesuffix(".")
+
+
+def instantiate(parser: ArgumentParser, args: Namespace) -> Namespace:
+    """The settings with their objects made.
+
+    Raises:
+        InputError: A class refuses its arguments.
+    """
+    try:
+        made: Namespace = parser.instantiate(args)
+    except InputError:
+        raise
+    except ValueError as error:  # jsonargparse wraps what a class that is one of several types says
+        raise InputError(readable(str(error))) from None
+    return made

@@ -1,5 +1,6 @@
 """``adance sample``."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -7,12 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adance.commands.parser import make_parser
+from adance.commands.parser import instantiate, make_parser
 from adance.data import load_for_model
 from adance.errors import InputError
+from adance.samplers import Kernel
 from adance.training import Run, load
 from adance.training.files import whole_file
-from adance.training.run import check_number, has_picture, save_picture
+from adance.training.run import check_number
+from adance.training.run_picture import has_picture, save_picture
 
 HALVES = ("left", "right", "top", "bottom")
 
@@ -23,6 +26,13 @@ def run(argv: list[str]) -> None:
     parser.add_argument("run", type=str, help="the run folder")
     parser.add_argument("--n", type=int, default=64, help="number of samples")
     parser.add_argument("--steps", type=int | None, default=None, help="steps of a chain")
+    parser.add_argument(
+        "--sampler",
+        type=Kernel | None,
+        default=None,
+        help="kernel of the chains, for its own steps; by default the training's",
+    )
+    parser.add_argument("--label", type=int | None, default=None, help="the class, where the energy is of classes")
     parser.add_argument("--start", type=Literal["noise", "buffer", "data"], default="noise", help="where chains start")
     parser.add_argument("--seed", type=int, default=0, help="seed of the chains")
     parser.add_argument("--mask", type=str | None, default=None, help="what to keep: a half, or an array of 0 and 1")
@@ -36,6 +46,11 @@ def run(argv: list[str]) -> None:
     model = load(args.run, weights=args.weights, step=args.step, device=args.device)
     out = Path(args.out) if args.out else model.folder.samples / f"sample-{args.seed}.png"
     _check_output(model, out)
+    if args.label is not None:
+        model = model.of_class(args.label)
+    if args.sampler is not None:
+        model = replace(model, kernel=instantiate(parser, args).sampler)
+        args.steps = model.sampler.steps if args.steps is None else args.steps
     check_number(args.n)
     if args.given is not None and args.mask is None:
         raise InputError("--given needs --mask, which says what to keep of it")

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Sequence
 from functools import partial
 
-from adance.commands.parser import with_full_energy_name
-from adance.commands.train import instantiate, new_trainer, settings_of, train_parser
+from adance.commands.parser import instantiate, with_full_energy_name
+from adance.commands.train import new_trainer, settings_of, train_parser
 from adance.errors import DivergedError, InputError
 from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinations, run_jobs, run_names, summarize
 from adance.sweeps.axes import Values

@@ -12,7 +12,7 @@ from torch import nn
 import adance.energies
 import adance.objectives
 import adance.samplers  # noqa: F401  (so that classes are found by their bare names)
-from adance.commands.parser import make_parser, readable, with_full_energy_name
+from adance.commands.parser import instantiate, make_parser, with_full_energy_name
 from adance.configurable import remember
 from adance.data import load_data
 from adance.errors import InputError
@@ -93,21 +93,6 @@ def settings_of(made: Namespace) -> Settings:
         InputError: One is out of its range.
     """
     return Settings(**{field.name: made[field.name] for field in dataclasses.fields(Settings)})
-
-
-def instantiate(parser: ArgumentParser, args: Namespace) -> Namespace:
-    """The settings with their objects made.
-
-    Raises:
-        InputError: A class refuses its arguments.
-    """
-    try:
-        made: Namespace = parser.instantiate(args)
-    except InputError:
-        raise
-    except ValueError as error:  # jsonargparse wraps what a class that is one of several types says
-        raise InputError(readable(str(error))) from None
-    return made
 
 
 def _make_energy(make: Callable[[Sequence[int]], nn.Module], args: Any, event_shape: tuple[int, ...]) -> nn.Module:

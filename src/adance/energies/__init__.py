@@ -3,6 +3,7 @@
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
+from adance.energies.by_class import ClassMLP
 from adance.energies.conditional import Completion, Given
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, evaluate, reading
@@ -25,6 +26,7 @@ __all__ = [
     "Banana",
     "BlockSampled",
     "Boltzmann",
+    "ClassMLP",
     "Completion",
     "Conditionals",
     "ConvNet",

@@ -1,6 +1,7 @@
 """Conditional energies: of some coordinates the others given, and of x given z."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -35,9 +36,9 @@ class Completion(nn.Module):
 
 
 class Condition:
-    """What a conditional energy is given at the moment: one for the energy and for every copy made of it."""
+    """What a conditional energy is given at the moment, if anything: one for it and for every copy made of it."""
 
-    def __init__(self, z: Tensor) -> None:
+    def __init__(self, z: Tensor | None) -> None:
         self.z = z
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Condition":
@@ -52,15 +53,15 @@ class Given(nn.Module):
         energy.condition(z)
         loss = objective.loss(energy, x, generator).value
 
-    Chains must then belong to the batch they are contrasted with: ``pool=0`` and ``start="noise"`` or ``"data"``. Log Z
-    depends on z, so objectives that learn one constant (NCE) do not fit.
+    Chains must then belong to the batch they are contrasted with, so that snapshots draw afresh at every step
+    (``pool=0``, their default here). Log Z depends on z, so objectives that learn one constant (NCE) do not fit.
 
     Args:
         energy: ``energy(x, z) -> (B,)`` for ``x`` ``(B, *event)`` and ``z`` ``(B, *condition)``.
         z: One condition ``(1, *condition)`` for all rows, or one for each row ``(B, *condition)``.
     """
 
-    def __init__(self, energy: Callable[[Tensor, Tensor], Tensor], z: Tensor) -> None:
+    def __init__(self, energy: Callable[..., Tensor], z: Tensor | None = None) -> None:
         super().__init__()
         self.energy, self.given = energy, Condition(z)
 
@@ -78,7 +79,37 @@ class Given(nn.Module):
         Raises:
             InputError: The number of rows is no multiple of the number of conditions.
         """
+        if self.given.z is None:
+            return self.unconditioned(x)
         z = self.given.z.to(x.device)
         if len(x) % len(z):
             raise InputError(f"{len(x)} rows cannot be given {len(z)} conditions; one for all, or one for each row")
-        return self.energy(x, z.repeat(len(x) // len(z), *[1] * (z.ndim - 1)))
+        return self.at(x, z.repeat(len(x) // len(z), *[1] * (z.ndim - 1)))
+
+    def at(self, x: Tensor, z: Tensor) -> Tensor:
+        """Energies ``(B,)`` of ``x`` ``(B, *event)`` given ``z`` ``(B, *condition)``."""
+        return self.energy(x, z)
+
+    def unconditioned(self, x: Tensor) -> Tensor:
+        """Energies ``(B,)`` as long as no condition is set: here an error.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError("a conditional energy needs its condition: call energy.condition(z) first")
+
+    def check_labels(self, labels: Tensor) -> None:
+        """Check that the labels of data ``(N,)`` can be its conditions; here: any can."""
+
+
+@contextmanager
+def conditioned(energy: Energy, z: Tensor | None) -> Iterator[None]:
+    """Inside, a conditional energy and its copies are given ``z``; of any other energy nothing changes."""
+    if not isinstance(energy, Given):
+        yield
+        return
+    before, energy.given.z = energy.given.z, z
+    try:
+        yield
+    finally:
+        energy.given.z = before

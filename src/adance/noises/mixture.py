@@ -51,6 +51,8 @@ class SnapshotMixture(Snapshot):
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """As :class:`Snapshot`, with room for the earlier snapshots."""
         super().prepare(energy, data, batch, generator)
+        if self.pool_size == 0:
+            raise InputError("a mixture of snapshots cannot be the noise of a conditional energy; give snapshots=1")
         self._kept = 0
         self.earlier = nn.ModuleList(freeze(energy) for _ in range(self.snapshots - 1))
         self.register_buffer("earlier_pools", self.pool.new_zeros((self.snapshots - 1, *self.pool.shape)))

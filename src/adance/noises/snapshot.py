@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.energies.analytic import Density, Gaussian, Uniform
+from adance.energies.conditional import Given
 from adance.energies.energy import evaluate, is_vector
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
@@ -23,7 +24,7 @@ class Snapshot(Noise):
         starts: Where the chains start.
         interval: K ≥ 1, optimiser steps between refreshes.
         pool: Chains drawn at each refresh, from which minibatches are taken without repeats until it is used up and
-            shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``.
+            shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``; 0 for conditional energies.
 
     Raises:
         InputError: The interval or the pool is out of range.
@@ -56,7 +57,10 @@ class Snapshot(Noise):
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """Take the first snapshot, fill the buffer, and settle the pool's size for ``batch`` noises a step."""
         self._begin()
-        self.pool_size = batch * math.ceil(self.interval / 10) if self._given_pool is None else self._given_pool
+        if isinstance(energy, Given) and self._given_pool:
+            raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
+        usual = 0 if isinstance(energy, Given) else batch * math.ceil(self.interval / 10)
+        self.pool_size = usual if self._given_pool is None else self._given_pool
         if 0 < self.pool_size < batch:
             raise InputError(f"a pool of {self.pool_size} chains is smaller than one batch of {batch}; pool=0 or more")
         needed = max(self.pool_size, batch)

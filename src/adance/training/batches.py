@@ -34,14 +34,21 @@ class Batches:
 
     def batch(self, step: int, generator: torch.Generator) -> Tensor:
         """This process's batch ``(B, *event)`` of step ``step``, counted from 1, in model units, augmented."""
+        return self._augment(self.data.batch(self._rows(step)).to(self.device, non_blocking=True), generator)
+
+    def labels(self, step: int) -> Tensor | None:
+        """Labels ``(B,)`` of the rows of step ``step``, where the data have labels."""
+        labels = self.data.train_labels
+        return None if labels is None else labels[self._rows(step)].to(self.device)
+
+    def _rows(self, step: int) -> Tensor:
         per_epoch = len(self.data.train) // self.rows_per_step
         epoch, place = divmod(step - 1, per_epoch)
         if epoch != self._epoch:
             shuffle = torch.Generator().manual_seed(self.settings.seed * 1_000_003 + epoch)
             self._epoch, self._order = epoch, torch.randperm(len(self.data.train), generator=shuffle)
         first = place * self.rows_per_step + self.process * self.settings.batch_size
-        rows = self._order[first : first + self.settings.batch_size]
-        return self._augment(self.data.batch(rows).to(self.device, non_blocking=True), generator)
+        return self._order[first : first + self.settings.batch_size]
 
     def _augment(self, x: Tensor, generator: torch.Generator) -> Tensor:
         if self.settings.flip:

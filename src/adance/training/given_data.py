@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Gaussian
+from adance.energies.conditional import Given, conditioned
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
@@ -31,13 +32,21 @@ def describe_data(data: Dataset, rows: Tensor) -> dict[str, Any]:
 
 @torch.no_grad()
 def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
-    """Check that the energy maps events ``x`` ``(B, *event)`` to ``(B,)``.
+    """Check that the energy maps events ``x`` ``(B, *event)`` to ``(B,)``, given their labels if it is conditional.
 
     Raises:
-        InputError: It cannot take them, or returns another shape.
+        InputError: It cannot take them, or returns another shape, or there are no labels for it.
     """
+    labels = data.train_labels
+    if isinstance(energy, Given):
+        if labels is None:
+            raise InputError(
+                f"{data.name} has no labels, and the {type(energy).__name__} is of events given their labels"
+            )
+        energy.check_labels(labels)
     try:
-        shape = energy(x).shape
+        with conditioned(energy, None if labels is None else labels[: len(x)]):
+            shape = energy(x).shape
     except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"the energy cannot take events of shape {data.event_shape} of {data.name}: {' '.join(str(error).split())}"

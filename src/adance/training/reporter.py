@@ -8,12 +8,14 @@ import torch
 from torch import nn
 
 from adance.data.dataset import Dataset
+from adance.energies.conditional import conditioned
 from adance.energies.energy import evaluate, reading, unwrap
 from adance.objectives.objective import LossOutput
 from adance.training.files import whole_file
 from adance.training.progress import TrainingProgress
-from adance.training.run import Run, save_picture
+from adance.training.run import Run
 from adance.training.run_folder import RunFolder
+from adance.training.run_picture import save_picture
 from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
 
@@ -73,5 +75,6 @@ class Reporter:
     def _held_out_energy(self, energy: nn.Module) -> float:
         rows = torch.arange(min(len(self.data.test), 4 * self.settings.batch_size))
         x = self.data.batch(rows, "test").to(self.accelerator.device)
-        with reading(energy):
+        labels = None if self.data.test_labels is None else self.data.test_labels[rows]
+        with reading(energy), conditioned(unwrap(energy), labels):
             return float(evaluate(unwrap(energy), x).mean())

@@ -1,7 +1,7 @@
 """A trained run: its energy, its sampler, and what to do with them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,12 +11,11 @@ from torch import Tensor, nn
 from adance.data.dataset import Dataset
 from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
+from adance.energies.by_class import ClassMLP
 from adance.energies.conditional import Completion
 from adance.energies.energy import evaluate
 from adance.energies.frozen import freeze
 from adance.errors import InputError
-from adance.pictures.grid import save_grid
-from adance.pictures.plane import save_plane
 from adance.randomness import check_seed
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
@@ -121,6 +120,16 @@ class Run:
             return None
         return -energies - self.log_normalizer + self.transform.log_det
 
+    def of_class(self, label: int) -> "Run":
+        """The run of one class, where the energy is class-conditional: samples and scores are of that class.
+
+        Raises:
+            InputError: The energy is not, or there is no such class.
+        """
+        if not isinstance(self.energy, ClassMLP):
+            raise InputError(f"{self.folder.path} has no classes: its energy is a {type(self.energy).__name__}")
+        return replace(self, energy=self.energy.of_class(label))
+
     def reload_data(self) -> Dataset:
         """The data that the model was trained on.
 
@@ -221,18 +230,3 @@ def load(
         log_normalizer=state["log_normalizer"],
         buffer=next((value for name, value in tensors.items() if name.endswith(BUFFER)), None),
     )
-
-
-def has_picture(data: dict[str, Any]) -> bool:
-    """Whether events of these data can be drawn: images, and points of the plane."""
-    return data["kind"] == "image" or list(data["event_shape"]) == [2]
-
-
-def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
-    """Draw samples: a grid of images, or points of the plane beside data and density."""
-    if run.data["kind"] == "image":
-        save_grid(samples, path)
-    else:
-        data = data or run.reload_data()
-        rows = torch.arange(min(len(data.train), 4 * len(samples)))
-        save_plane(run.energy, data.batch(rows), samples, path, run.sampler.temperature)

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from adance.data.dataset import Dataset
+from adance.energies.conditional import conditioned
 from adance.energies.energy import refuse_batch_norm, unwrap
 from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Objective
@@ -21,8 +22,9 @@ from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
 from adance.training.optimizers import Optimizers
 from adance.training.reporter import Reporter
-from adance.training.run import Run, has_picture
+from adance.training.run import Run
 from adance.training.run_folder import RunFolder
+from adance.training.run_picture import has_picture
 from adance.training.settings import Settings
 from adance.training.state import TrainingState
 
@@ -173,7 +175,8 @@ class Trainer:
 
     def _optimize(self, step: int) -> LossOutput:
         x = self.batches.batch(step, self.generator)
-        out = self.objective.loss(self.energy, x, self.generator)
+        with conditioned(unwrap(self.energy), self.batches.labels(step)):
+            out = self.objective.loss(self.energy, x, self.generator)
         self.optimizers.zero_grad()
         self.accelerator.backward(out.value)
         self.optimizers.average_objective_gradients()

@@ -1,0 +1,27 @@
+"""Pictures of a run's samples."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from adance.data.dataset import Dataset
+from adance.pictures.grid import save_grid
+from adance.pictures.plane import save_plane
+from adance.training.run import Run
+
+
+def has_picture(data: dict[str, Any]) -> bool:
+    """Whether events of these data can be drawn: images, and points of the plane."""
+    return data["kind"] == "image" or list(data["event_shape"]) == [2]
+
+
+def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
+    """Draw samples: a grid of images, or points of the plane beside data and density."""
+    if run.data["kind"] == "image":
+        save_grid(samples, path)
+    else:
+        data = data or run.reload_data()
+        rows = torch.arange(min(len(data.train), 4 * len(samples)))
+        save_plane(run.energy, data.batch(rows), samples, path, run.sampler.temperature)

@@ -1,0 +1,114 @@
+"""Class-conditional energies E(x | y): trained on the labels of a data set, sampled by class."""
+
+import pytest
+import torch
+
+from adance import AdaNCE, InputError, Settings, Trainer, load
+from adance.data import Dataset, Identity
+from adance.energies import ClassMLP, freeze
+from adance.energies.conditional import conditioned
+from adance.objectives import ContrastiveDivergence, MaximumLikelihood, ScoreMatching
+from adance.samplers import MALA
+
+
+def classes(n, seed):
+    """Three classes: N(-3, ½²), N(0, ½²) and N(3, 1)."""
+    generator = torch.Generator().manual_seed(seed)
+    y = torch.randint(0, 3, (n,), generator=generator)
+    std = torch.tensor([0.5, 0.5, 1.0])[y, None]
+    return torch.randn(n, 1, generator=generator) * std + 3.0 * (y[:, None] - 1), y
+
+
+@pytest.fixture
+def data():
+    (train, train_labels), (test, test_labels) = classes(3000, 0), classes(400, 1)
+    return Dataset("classes", "vector", train, test, Identity(), train_labels, test_labels)
+
+
+def settings(steps=300):
+    return Settings(steps=steps, batch_size=128, lr=3e-3, ema=0.98, decay_after=100, log_every=100)
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        lambda: AdaNCE(MALA(10, 0.3), interval=5, margin=0.0),
+        lambda: MaximumLikelihood(MALA(10, 0.3)),
+        lambda: ContrastiveDivergence(5, MALA(20, 0.3)),
+        lambda: ScoreMatching(),
+    ],
+    ids=["AdaNCE", "MaximumLikelihood", "ContrastiveDivergence", "ScoreMatching"],
+)
+def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
+    energy = ClassMLP((1,), classes=3, hidden=(32, 32))
+    Trainer(energy, objective(), data, settings(), tmp_path / "run", show_progress=False).fit()
+    assert energy.given.z is None
+    run = load(tmp_path / "run")
+    grid = torch.linspace(-6, 6, 1201)[:, None]
+    for label, mean in enumerate([-3, 0, 3]):
+        p = torch.softmax(-run.of_class(label).score(grid), 0)
+        assert float((p * grid[:, 0]).sum()) == pytest.approx(mean, abs=0.25)
+        # starts are at data of all classes: contrastive divergence says nothing of the way there from noise
+        if run.buffer is not None:
+            x = run.of_class(label).sample(300, steps=100)
+            assert float(x.median()) == pytest.approx(mean, abs=0.4)
+    every = torch.stack([run.of_class(label).score(data.test) for label in range(3)])
+    torch.testing.assert_close(run.score(data.test), every.amin(0))
+    assert (every.argmin(0) == data.test_labels).float().mean() > 0.9
+
+
+def test_chains_belong_to_the_labels_that_they_are_contrasted_with():
+    energy = ClassMLP((2,), classes=2, hidden=(4,))
+    objective = AdaNCE(MALA(1), interval=7)
+    objective.prepare(energy, torch.randn(8, 2), 8, torch.Generator().manual_seed(0))
+    assert objective.noise.pool_size == 0
+    for kind in (AdaNCE(MALA(1), pool=16), AdaNCE(MALA(1), snapshots=2), AdaNCE(MALA(1), pool=16, snapshots=2)):
+        with pytest.raises(InputError, match="conditional energy"):
+            kind.prepare(energy, torch.randn(8, 2), 8, torch.Generator().manual_seed(0))
+    seen = []
+    at = energy.at
+    energy.at = lambda x, z: (seen.append(z), at(x, z))[1]
+    labels = torch.tensor([0, 1, 1, 0, 0, 1, 1, 1])
+    with conditioned(energy, labels):
+        objective.loss(energy, torch.randn(8, 2), torch.Generator().manual_seed(1))
+    assert torch.equal(seen[-1], torch.cat([labels, labels]))
+
+
+def test_the_energy_of_one_class_stays_of_it():
+    energy = ClassMLP((1, 3, 3), classes=4, hidden=(8,))
+    x = torch.randn(5, 1, 3, 3)
+    one = energy.of_class(2)
+    with conditioned(energy, torch.tensor([2])):
+        torch.testing.assert_close(one(x), energy(x), atol=1e-4, rtol=1e-4)
+        assert torch.equal(one(x), freeze(energy)(x))
+    with conditioned(energy, torch.tensor([3])):
+        assert not torch.allclose(one(x), energy(x))
+    assert energy(x).le(one(x) + 1e-6).all()
+    with pytest.raises(InputError, match="there is no class 4; they are 0 to 3"):
+        energy.of_class(4)
+    with pytest.raises(InputError, match="at least 2 classes, got 1"):
+        ClassMLP((2,), classes=1)
+
+
+def test_data_without_fitting_labels_are_refused(data, tmp_path):
+    bare = Dataset("bare", "vector", data.train, data.test, Identity())
+    for given, count, message in [
+        (bare, 3, "bare has no labels, and the ClassMLP is of events given their labels"),
+        (data, 2, "the data's labels are 0 to 2, the energy's classes 0 to 1"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            Trainer(ClassMLP((1,), count, (4,)), MaximumLikelihood(), given, settings(), tmp_path / "run")
+
+
+def test_a_resumed_run_is_the_run(data, tmp_path):
+    def trainer(out, steps):
+        torch.manual_seed(0)
+        energy = ClassMLP((1,), 3, (8,))
+        return Trainer(energy, AdaNCE(MALA(2), interval=3), data, settings(steps), tmp_path / out, show_progress=False)
+
+    trainer("whole", 9).fit()
+    trainer("parts", 4).fit()
+    Trainer.resume(tmp_path / "parts", data, steps=9, show_progress=False).fit()
+    for part in ("energy", "objective", "optimizer", "random"):
+        whole, parts = (tmp_path / out / "checkpoints/00000009" / f"{part}.safetensors" for out in ("whole", "parts"))
+        assert whole.read_bytes() == parts.read_bytes()
