@@ -1,14 +1,14 @@
-"""The thesis's table 5.2 and figures 3.2, 3.3 and 5.3: what the interval K and spectral normalisation do.
+"""The thesis's table 5.2 and figures 3.1 to 3.3 and 5.3: what K, rejuvenation and spectral normalisation do.
 
     python benchmarks/thesis.py --scale small      # digits, two CPU cores
     python benchmarks/thesis.py --scale full       # MNIST, CIFAR-10 and CelebA as in configs/thesis, a GPU
 
 Small: AdaNCE as the thesis has it (ratio at temperature 1, no margin, fresh noise every step) at K = 1, 5, 10, 20, 50
 and, beside it, the library's defaults at the same K; Fréchet distances of 1,000 samples to the held-out digits in the
-features of benchmarks/digits.py; and the gradient norm v with and without spectral normalisation. Started again, it
-goes on where it stopped: run folders are in --out, one JSON file a measured run in benchmarks/results. The table goes
-into docs/thesis.md and the figures into docs/images. Full: the same sweeps with the configs' own data, measured by
-``adance evaluate``, with tables and pages left in --out.
+features of benchmarks/digits.py; long-run samples at five rejuvenation rates; and the gradient norm v with and without
+spectral normalisation. Started again, it goes on where it stopped: run folders are in --out, one JSON file a measured
+run in benchmarks/results. The table goes into docs/thesis.md and the figures into docs/images. Full: the same sweeps
+with the configs' own data, measured by ``adance evaluate``, with tables and pages left in --out.
 """
 
 import argparse
@@ -29,7 +29,8 @@ INTERVALS = (1, 5, 10, 20, 50)
 REJUVENATIONS = ("0.5", "1.0")
 CHAIN = {"class_path": "adance.Langevin", "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005}}
 THESIS = {"sampler": CHAIN, "ratio_temperature": 1.0, "margin": 0.0, "pool": 0, "buffer": 5000}
-SMALL_STEPS, NORM_STEPS = 6000, 2000
+RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SMALL_STEPS, NORM_STEPS, RATE_STEPS = 6000, 2000, 1500
 
 
 def main() -> None:
@@ -55,6 +56,7 @@ def small(args: argparse.Namespace) -> None:
     faster = {"energy": {"class_path": "adance.ConvNet"}, "lr": 1e-3, "log_every": 10}
     norms = config(args, "norms", NORM_STEPS, {**THESIS, "interval": 1}, ema=0.0, **faster)
     sweep(args, norms, "energy.spectral_norm=false,true", over("objective.rejuvenation", REJUVENATIONS))
+    rejuvenation(args)
     results = {name: measured(args.out / name) for name in ("thesis", "default")}
     # at K = 1 both are maximum likelihood: r is 0 whatever its temperature
     figures.draw_intervals(args.docs / "images" / "thesis-interval.png", args.out, results, INTERVALS)
@@ -62,6 +64,13 @@ def small(args: argparse.Namespace) -> None:
     text = figures.interval_table(results, INTERVALS, digits.DigitJudge().floor)
     print(text)
     figures.put_between_markers(args.docs / "thesis.md", text)
+
+
+def rejuvenation(args: argparse.Namespace) -> None:
+    """Figure 3.1: the model at every rejuvenation rate R, and where long chains of it lead."""
+    rates = config(args, "rejuvenation", RATE_STEPS, {**THESIS, "interval": 1}, ema=0.0)
+    sweep(args, rates, over("objective.rejuvenation", RATES))
+    figures.draw_long_runs(args.docs / "images" / "thesis-long-run.png", SweepFolder(args.out / "rejuvenation"))
 
 
 def full(args: argparse.Namespace) -> None:

@@ -1,19 +1,23 @@
 """Table and figures of benchmarks/thesis.py."""
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from statistics import fmean, stdev
 
+import torch
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
+from adance import load
+from adance.pictures import save_grid
 from adance.sweeps import SweepFolder
 from adance.training.run_folder import RunFolder
 
 Results = Mapping[str, Mapping[int, list[dict[str, object]]]]
 
 COLORS = ("#c25420", "#7a6f63", "#2f4858", "#b59a3c")
-WINDOW = 10
+WINDOW, LONG = 10, 3000
 BEGIN, END = "<!-- table: written by benchmarks/thesis.py -->", "<!-- end of table -->"
 
 
@@ -48,6 +52,30 @@ def draw_intervals(path: Path, out: Path, results: Results, intervals: Sequence[
                 axis.text(-0.04, 0.5, ("thesis: T_r = 1", "default")[row], **place)
             title = f"K = {k}" if row == 0 else ""
             axis.set_title(f"{title}\nFréchet {_mean(runs, 'frechet', 1)}".strip(), fontsize=10)
+    _save(figure, path)
+
+
+def draw_long_runs(path: Path, sweep: SweepFolder) -> None:
+    """Samples after as many steps as in training and after 3,000, for each rejuvenation rate (figure 3.1)."""
+    outcomes = [outcome for outcome in sweep.outcomes() if outcome.status == "done"]
+    figure = Figure(figsize=(2.2 * len(outcomes), 4.9), layout="constrained")
+    axes = figure.subplots(2, len(outcomes), squeeze=False)
+    for column, outcome in enumerate(outcomes):
+        run = load(sweep.path / outcome.name)
+        data = run.reload_data()
+        spread = float(run.score(data.batch(torch.arange(len(data.test)), "test")).std())
+        axes[0, column].set_title(
+            f"R = {float(outcome.values['objective.rejuvenation']):.0%}\ndata: energies ± {spread:.2g}"
+        )
+        for row, steps in enumerate((run.sampler.steps, LONG)):
+            axis = axes[row, column]
+            axis.set_axis_off()
+            picture = BytesIO()
+            save_grid(run.sample(36, steps=steps), picture)
+            axis.imshow(imread(picture), cmap="gray")
+            if column == 0:
+                place = {"rotation": 90, "va": "center", "ha": "right", "transform": axis.transAxes}
+                axis.text(-0.04, 0.5, f"{steps:,} steps", **place)
     _save(figure, path)
 
 

@@ -1,3 +1,4 @@
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -33,6 +34,22 @@ def test_ising_agrees_with_onsager(run):
     # a finite board is near the infinite one, away from the critical coupling 0.44
     assert all(row[1] == pytest.approx(row[2], abs=0.02) for row in rows)
     assert rows[0][3] < 0.15 < 0.85 < rows[3][3]
+
+
+def test_boltzmann_machine_learns_bars_and_stripes(run):
+    out = run("boltzmann.py")
+    mass, share = (float(line.split()[-1]) for line in out.splitlines()[-2:])
+    assert mass > 0.9
+    assert share == pytest.approx(mass, abs=0.05)
+
+
+def test_densities_agree_with_hmc(run):
+    lines = run("densities.py").splitlines()
+    assert len(lines) == 5
+    for line in lines:
+        exact, found, error = map(float, re.search(r"samples (\S+), HMC (\S+); .* mean (\S+) standard", line).groups())
+        assert found == pytest.approx(exact, abs=0.2)
+        assert error < 0.2
 
 
 def test_rbm_learns_digits(run, tmp_path):
