@@ -29,7 +29,7 @@ RESULTS = ROOT / "results" / "density2d"
 DOCS = ROOT.parent / "docs"
 SETS = ("8gaussians", "checkerboard", "rings", "2spirals")
 HIDDEN = (128, 128, 128)
-SETTINGS = {"steps": 6000, "batch_size": 512, "lr": 2e-3, "schedule": "linear", "ema": 0.999, "sample_every": 0}
+SETTINGS = {"steps": 2000, "batch_size": 256, "lr": 1e-3, "schedule": "linear", "ema": 0.99, "sample_every": 0}
 GRID = 400
 
 OBJECTIVES: dict[str, Callable[[], Objective]] = {

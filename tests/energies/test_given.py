@@ -51,7 +51,9 @@ def test_samples_have_the_conditional_law(generator):
 @pytest.mark.parametrize(("interval", "noises"), [(1, 1), (5, 2)])
 def test_an_objective_learns_it_from_pairs(interval, noises, generator):
     energy = Given(Shifted(), torch.zeros(1, 1))
-    objective = AdaNCE(MALA(6, 0.5), interval=interval, margin=0.0, pool=0, start="data", noises=noises)
+    objective = AdaNCE(
+        MALA(6, 0.5), interval=interval, ratio_temperature=1.0, margin=0.0, pool=0, start="data", noises=noises
+    )
     optimizer = torch.optim.Adam(energy.parameters(), 0.1)
     tail = []
     for step in range(1, 121):

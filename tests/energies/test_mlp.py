@@ -90,3 +90,13 @@ def test_default_vector_energy_has_second_derivatives():
 def test_unknown_activation_is_refused():
     with pytest.raises(InputError, match=r"tanh.*silu"):
         MLP((2,), activation="tanh")
+
+
+@pytest.mark.parametrize("activation", ["leaky_relu", "relu", "silu", "softplus"])
+def test_a_vector_net_keeps_the_signal_from_layer_to_layer(activation):
+    net = MLP((4,), (2000, 2000, 2000), activation=activation).net
+    x = torch.randn(500, 4, generator=torch.Generator().manual_seed(0))
+    for layer in net:
+        x = layer(x)
+        if isinstance(layer, torch.nn.Linear) and layer.out_features > 1:
+            assert 0.8 < x.std() < 2.5

@@ -35,7 +35,7 @@ def test_block_gibbs_drives_an_rbm_inside_an_objective(start, generator):
     model = RBM((6,), 4, generator=generator)
     fit_visible_bias(model, data)
     independent = model.log_prob(data).mean()
-    objective = AdaNCE(gibbs.BlockGibbs(5), interval=10, start=start, buffer=500)
+    objective = AdaNCE(gibbs.BlockGibbs(5), interval=10, ratio_temperature=1.0, start=start, buffer=500)
     optimizer = torch.optim.Adam(model.parameters(), 0.02)
     for step in range(1, 401):
         optimizer.zero_grad()

@@ -145,6 +145,15 @@ def test_ratio_temperature_is_by_default_the_chain_s():
     assert prepared(energy, DATA, sampler=None).temperature == pytest.approx(1.25e-5)
 
 
+def test_the_ratio_of_vectors_is_damped_by_default_at_long_intervals():
+    vectors, energy = torch.randn(20, 2, generator=torch.Generator().manual_seed(0)), MLP((2,), (4,))
+    sampler = MALA(2, temperature=0.3)
+    for options, temperature in [({}, 0.003), ({"interval": 1}, 0.3), ({"ratio_temperature": 0.3}, 0.3)]:
+        objective = AdaNCE(sampler=sampler, buffer=200, **options)
+        objective.prepare(energy, vectors, 20)
+        assert objective.temperature == pytest.approx(temperature)
+
+
 def test_defaults():
     objective = AdaNCE()
     assert (objective.noise.interval, objective.margin, objective.normalize) == (50, 0.01, True)
@@ -397,7 +406,7 @@ def test_learns_the_scale_of_a_gaussian(generator):
 
     data = 1 + 0.5 * torch.randn(2000, 1, generator=generator)
     energy = Quadratic()
-    objective = AdaNCE(MALA(10, 0.3), interval=5, margin=0.0, pool=2000, buffer=2000)
+    objective = AdaNCE(MALA(10, 0.3), interval=5, ratio_temperature=1.0, margin=0.0, pool=2000, buffer=2000)
     objective.prepare(energy, data, generator=generator)
     optimizer = torch.optim.Adam(energy.parameters(), 0.1)
     averaged = torch.zeros(2)

@@ -140,9 +140,9 @@ def train(objective, energy, data, steps, lr, batch, adversary_lr=1e-3):
 
 
 ADAPTIVE = {
-    "AdaNCE": lambda: AdaNCE(MALA(10), 5, pool=512, margin=0.0),
-    "AdaNCE, margin": lambda: AdaNCE(MALA(10), 5, pool=512),
-    "AdaNCE, mixture": lambda: AdaNCE(MALA(10), 5, pool=512, snapshots=3),
+    "AdaNCE": lambda: AdaNCE(MALA(10), 5, 1.0, pool=512, margin=0.0),
+    "AdaNCE, margin": lambda: AdaNCE(MALA(10), 5, 1.0, pool=512),
+    "AdaNCE, mixture": lambda: AdaNCE(MALA(10), 5, 1.0, pool=512, snapshots=3),
     "AdaBRM KL": lambda: AdaBRM("kl", MALA(10), 5, pool=512),
     "AdaBRM least squares": lambda: AdaBRM("least_squares", MALA(10), 5, pool=512),
     "AdaBRM Hellinger": lambda: AdaBRM("hellinger", MALA(10), 5, pool=512),

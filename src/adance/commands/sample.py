@@ -16,6 +16,7 @@ from adance.training import Run, load
 from adance.training.files import whole_file
 from adance.training.run import check_number
 from adance.training.run_picture import has_picture, save_picture
+from adance.training.settings import Compile
 
 HALVES = ("left", "right", "top", "bottom")
 
@@ -41,6 +42,7 @@ def run(argv: list[str]) -> None:
     parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
     parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
     parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
+    parser.add_argument("--compile", type=Compile, default="auto", help="auto (where it saves a minute), on or off")
     args = parser.parse_args(argv)
 
     model = load(args.run, weights=args.weights, step=args.step, device=args.device)
@@ -56,7 +58,8 @@ def run(argv: list[str]) -> None:
         raise InputError("--given needs --mask, which says what to keep of it")
     kept = None if args.mask is None else _mask(args.mask, model.event_shape)
     given = None if kept is None else _given(model, args.given, args.n)
-    samples = model.sample(args.n, steps=args.steps, start=args.start, seed=args.seed, given=given, kept=kept)
+    chains = {"steps": args.steps, "start": args.start, "seed": args.seed, "compile": args.compile}
+    samples = model.sample(args.n, given=given, kept=kept, **chains)
     _write(model, samples.cpu(), out)
     print(f"weights: {'moving average' if model.averaged else 'last'}, step {model.step}")
     print(f"samples: {out}")

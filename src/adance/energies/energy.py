@@ -29,6 +29,14 @@ def evaluate(energy: Energy, x: Tensor) -> Tensor:
 
 def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
     """Energies ``(B,)`` and their gradients in ``x`` ``(B, *event)``, both detached; no weight gets a gradient."""
+    if torch.compiler.is_compiling():  # it traces this way of writing a gradient
+
+        def summed(z: Tensor) -> tuple[Tensor, Tensor]:
+            values = evaluate(energy, z)
+            return values.sum(), values
+
+        gradient, values = torch.func.grad(summed, has_aux=True)(x)
+        return values, gradient
     with torch.enable_grad():
         x = x.detach().requires_grad_()
         values = evaluate(energy, x)

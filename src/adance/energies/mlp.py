@@ -20,6 +20,9 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "softplus": nn.Softplus,
 }
 
+# 1/√E[f(z)²] for a standard normal z
+GAINS = {"leaky_relu": 1.39, "relu": 1.41, "silu": 1.68, "softplus": 1.04}
+
 
 class MLP(Configurable, nn.Module):
     """A multilayer perceptron ``(B, *event) -> (B,)``, the event flattened.
@@ -27,6 +30,8 @@ class MLP(Configurable, nn.Module):
     What is left at ``None`` is chosen by the kind of event. Images: leaky ReLU (slope 0.2), spectral normalisation, no
     base. Vectors: SiLU, no spectral normalisation (a 1-Lipschitz energy cannot hold a sharp density at T = 1) and a
     Gaussian base ``½‖x − μ‖²/s²`` added to the net, which makes ``exp(−E)`` integrable; the trainer fits it to data.
+    A vector's net starts with weights that keep the signal's variance from layer to layer, and with biases in [−1, 1]:
+    torch's own start shrinks it, and a net of smooth activations then takes thousands of steps to see any detail.
 
     Args:
         event_shape: Shape of one event, ``(D,)`` or ``(C, H, W)``.
@@ -54,6 +59,8 @@ class MLP(Configurable, nn.Module):
         for narrow, wide in pairwise(widths):
             layers += [nn.Linear(narrow, wide), ACTIVATIONS[activation]()]
         self.net = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
+        if vector:
+            _keep_variance(self.net, GAINS[activation])
         if (not vector) if spectral_norm is None else spectral_norm:
             normalize_layers(self.net)
         self.base = GaussianBase(event_shape) if (vector if base is None else base) else None
@@ -68,3 +75,12 @@ class MLP(Configurable, nn.Module):
         """Set the base's centre and scale from data ``(B, *event)``; without a base, nothing."""
         if self.base is not None:
             self.base.fit(x)
+
+
+def _keep_variance(net: nn.Sequential, gain: float) -> None:
+    *hidden, last = (layer for layer in net if isinstance(layer, nn.Linear))
+    for layer in hidden:
+        nn.init.normal_(layer.weight, std=gain / math.sqrt(layer.in_features))
+        nn.init.uniform_(layer.bias, -1, 1)
+    nn.init.normal_(last.weight, std=1 / math.sqrt(last.in_features))
+    nn.init.zeros_(last.bias)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.conditional import Given
 from adance.energies.energy import evaluate, is_vector
+from adance.energies.fast import fast_copy
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
 from adance.noises.noise import Noise
@@ -28,9 +29,15 @@ class Snapshot(Noise):
 
     Raises:
         InputError: The interval or the pool is out of range.
+
+    Attributes:
+        compile_chains: Whether they run as compiled programs.
+        chain_dtype: Type in which the chain's copy of the energy multiplies; its own by default.
     """
 
     normalized = False
+    compile_chains: bool = False
+    chain_dtype: torch.dtype | None = None
     pool: Tensor
     order: Tensor
     record: Tensor
@@ -79,6 +86,7 @@ class Snapshot(Noise):
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True
         self._step_size: Tensor | None = None
+        self._chain: tuple[nn.Module, ...] = ()  # in a tuple, so that it is no part of the state
 
     def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
         """``n`` ends of chains ``(n, *event)``, new ones or the next of the pool.
@@ -120,17 +128,26 @@ class Snapshot(Noise):
         spent = torch.tensor(self._gradients, dtype=torch.int64)
         return dict(zip(names, self.record.clone().unbind(), strict=True)) | {"energy_gradients": spent}
 
-    def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
+    def _chain_energy(self) -> nn.Module:
+        """The snapshot's copy for chains, with its present weights."""
         assert self.frozen is not None, "prepare() first"
+        if self._chain:
+            refresh(self._chain[0].to(self.pool.device), self.frozen)
+        else:
+            self._chain = (fast_copy(self.frozen, self.chain_dtype),)
+        return self._chain[0]
+
+    def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
         assert self.sampler is not None, "prepare() first"
         starts = self.starts.draw(n, data, generator)
         chains = run_chains(
             self.sampler,
-            self.frozen,
+            self._chain_energy(),
             starts,
             generator=generator,
             adapt=self.sampler.steps,
             step_size=self._step_size,
+            compile=self.compile_chains,
         )
         self._step_size = chains.step_size
         self._gradients += chains.gradients

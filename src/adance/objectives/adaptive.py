@@ -5,12 +5,17 @@ from torch import Tensor, nn
 
 from adance.contrasts.bregman import Bregman, Logistic
 from adance.contrasts.named import Psi, named_bregman
+from adance.energies.energy import is_vector
 from adance.errors import InputError
 from adance.noises.mixture import SnapshotMixture
 from adance.noises.snapshot import Snapshot
 from adance.objectives.contrastive import Contrastive
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
+
+DAMPING = 0.01
+"""T of the ratio over the chain's, for vectors at K > 1. Were each snapshot's problem solved to its end, it would take
+log p this share of the way from the snapshot to the data: small enough to average over the chains of many snapshots."""
 
 
 class _Adaptive(Contrastive):
@@ -40,10 +45,18 @@ class _Adaptive(Contrastive):
         )
         super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty)
         self.sampler = sampler
+        self._damping = 1.0
+
+    @property
+    def temperature(self) -> float:
+        """T of the ratio."""
+        given = self.ratio_temperature is not None or not self.contrast.saturates
+        return super().temperature * (1.0 if given else self._damping)
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        super()._prepare(energy, data, batch, generator)
         assert isinstance(self.noise, Snapshot)
+        self._damping = DAMPING if self.noise.interval > 1 and is_vector(data.shape[1:]) else 1.0
+        super()._prepare(energy, data, batch, generator)
         self.sampler = self.init_args["sampler"] = self.noise.sampler
 
 
@@ -61,7 +74,8 @@ class AdaNCE(_Adaptive):
         sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
             images and ``MALA(steps=50)`` at T = 1 for vectors.
         interval: K, optimiser steps between snapshots.
-        ratio_temperature: T of the ratio; by default the sampler's, σ²/(2α). The thesis has 1.
+        ratio_temperature: T of the ratio; by default the sampler's, σ²/(2α), for images, and 0.01 of it for vectors, so
+            that a snapshot moves log p by a small share of its way to the data. The thesis has 1.
         margin: δ in units of energy; by default 0.01, and 0 at K = 1.
         pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.
@@ -121,7 +135,8 @@ class AdaBRM(_Adaptive):
         psi: Ψ by name, or a Bregman object, which has its own number of noises.
         sampler: As for :class:`AdaNCE`.
         interval: K, optimiser steps between snapshots.
-        ratio_temperature: T of the ratio; by default the sampler's for the logistic Ψ, and 1 for those that grow.
+        ratio_temperature: T of the ratio; by default as for :class:`AdaNCE` for the logistic Ψ, and 1 for those that
+            grow.
         margin: δ in units of energy; by default 0.01 for the logistic Ψ at K > 1, else 0.
         pool: As for :class:`AdaNCE`.
         start: Where chains start.

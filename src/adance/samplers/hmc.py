@@ -90,7 +90,7 @@ class HMCState(NamedTuple):
     energy: Tensor
     gradient: Tensor
     step_size: Tensor
-    updates: int = 0
+    updates: Tensor
 
 
 class HMC(Kernel):

@@ -5,7 +5,7 @@ all of them once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 from adance.configurable import Configurable
 from adance.energies.energy import Energy, reading
 from adance.errors import InputError
+from adance.samplers.program import say_not_compiled, walk_in_blocks
 from adance.samplers.record import Recorder, StepInfo
 
 
@@ -59,6 +60,22 @@ class Kernel(Configurable, ABC):
         return state
 
 
+class SplitKernel(Kernel):
+    """A kernel whose random numbers can be drawn before the move that uses them, so that moves can be compiled."""
+
+    @abstractmethod
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """The random numbers of one step of chains at ``x`` ``(B, *event)``."""
+
+    @abstractmethod
+    def move(self, energy: Energy, state: Any, numbers: tuple[Tensor, ...]) -> tuple[Any, StepInfo]:
+        """Move every chain once, by the ``numbers`` that were drawn; the state is tensors alone."""
+
+    def step(self, energy: Energy, state: Any, generator: torch.Generator | None = None) -> tuple[Any, StepInfo]:
+        """Move every chain once."""
+        return self.move(energy, state, self.draw(state.x, generator))
+
+
 @dataclass(frozen=True)
 class Chains:
     """Where chains ended, and their records.
@@ -99,6 +116,7 @@ def run_chains(
     record: bool = False,
     thin: int = 1,
     callback: Callable[[int, Tensor], None] | None = None,
+    compile: bool = False,
 ) -> Chains:
     """Run one chain from every row of ``x`` ``(B, *event)``; the energy is left exactly as it was.
 
@@ -115,6 +133,9 @@ def run_chains(
         record: Keep positions along the way.
         thin: Keep those after every ``thin``-th step, at least 1.
         callback: Called as ``callback(i, x)`` after step i (counted from 1), to show progress or to look on.
+        compile: Compile blocks of steps (Langevin and MALA). The numbers drawn are the same, positions agree to
+            rounding. It takes some ten seconds, once for each kernel, structure of energy and shape of ``x``. With
+            ``record`` or ``callback``, which look at single steps, chains run without.
 
     Raises:
         InputError: ``steps`` is negative, ``thin`` is below 1, or the energy returns a wrong shape.
@@ -129,16 +150,27 @@ def run_chains(
     if steps == 0:
         return _chains(x, recorder, step_size, 0, None)
     with reading(energy), torch.no_grad():
-        state = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
-        for i in range(1, steps + 1):
-            state, info = kernel.step(energy, state, generator)
+        first = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
+        if compile and not isinstance(kernel, SplitKernel):
+            say_not_compiled(kernel, energy, "the kernel draws and moves in one")
+        in_blocks = compile and isinstance(kernel, SplitKernel) and not record and callback is None
+        walk: Callable[..., Iterator[tuple[Any, StepInfo]]] = walk_in_blocks if in_blocks else _walk
+        for i, (state, info) in enumerate(walk(kernel, energy, first, steps, adapt, generator), 1):
             recorder.add(i, info, state.x)
-            if i <= adapt:
-                state = kernel.adapt(state, info)
             if callback is not None:
                 callback(i, state.x)
         spent = len(x) * (steps * kernel.gradients_per_step + kernel.gradients_at_init)
         return _chains(state.x, recorder, getattr(state, "step_size", None), spent, state)
+
+
+def _walk(
+    kernel: Kernel, energy: Energy, state: Any, steps: int, adapt: int, generator: torch.Generator | None = None
+) -> Iterator[tuple[Any, StepInfo]]:
+    for i in range(1, steps + 1):
+        state, info = kernel.step(energy, state, generator)
+        if i <= adapt:
+            state = kernel.adapt(state, info)
+        yield state, info
 
 
 def _chains(x: Tensor, recorder: Recorder, step_size: Tensor | None, gradients: int, state: Any) -> Chains:

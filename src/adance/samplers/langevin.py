@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
-from adance.samplers.kernel import Kernel
+from adance.samplers.kernel import SplitKernel
 from adance.samplers.record import StepInfo
 
 
@@ -18,7 +18,7 @@ class LangevinState(NamedTuple):
     x: Tensor
 
 
-class Langevin(Kernel):
+class Langevin(SplitKernel):
     """The chain ``x ← x − α∇E(x) + σξ``, whose stationary law tends to ``exp(−E/T)``, T = σ²/(2α), as α → 0.
 
     Give ``noise_std`` σ or ``temperature`` T, not both; with neither, T = 1. ``noise_std=0`` is gradient descent.
@@ -64,15 +64,16 @@ class Langevin(Kernel):
         """The state of chains at ``x`` ``(B, *event)``."""
         return LangevinState(x)
 
-    def step(
-        self, energy: Energy, state: LangevinState, generator: torch.Generator | None = None
-    ) -> tuple[LangevinState, StepInfo]:
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """ξ ``(B, *event)``; where σ is 0 nothing is drawn."""
+        if self.noise_std == 0:
+            return (x.new_zeros(()),)
+        return (torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device),)
+
+    def move(self, energy: Energy, state: LangevinState, numbers: tuple[Tensor, ...]) -> tuple[LangevinState, StepInfo]:
         """Move every chain once, with one gradient."""
         values, gradient = energy_and_gradient(energy, state.x)
-        x = torch.add(state.x, gradient, alpha=-self.step_size)
-        if self.noise_std > 0:
-            noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
-            x.add_(noise, alpha=self.noise_std)
+        x = state.x - self.step_size * gradient + self.noise_std * numbers[0]
         if self.bounds is not None:
-            x.clamp_(*self.bounds)
+            x = x.clamp(*self.bounds)
         return LangevinState(x), StepInfo(values, gradient.flatten(1).norm(dim=1), None)

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
-from adance.samplers.kernel import Kernel
-from adance.samplers.moves import adapted, choose, decide, initial_step, rows
+from adance.samplers.kernel import SplitKernel
+from adance.samplers.moves import adapted, choose, decide_by, initial_step, rows
 from adance.samplers.record import StepInfo
 
 
@@ -19,10 +19,10 @@ class MALAState(NamedTuple):
     energy: Tensor
     gradient: Tensor
     step_size: Tensor
-    updates: int = 0
+    updates: Tensor
 
 
-class MALA(Kernel):
+class MALA(SplitKernel):
     """Proposals ``x' = x − h∇E(x) + √(2hT) ξ``, taken with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
 
     Args:
@@ -64,19 +64,22 @@ class MALA(Kernel):
         """The state of chains at ``x`` ``(B, *event)``; costs one gradient."""
         return MALAState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
 
-    def step(
-        self, energy: Energy, state: MALAState, generator: torch.Generator | None = None
-    ) -> tuple[MALAState, StepInfo]:
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """ξ ``(B, *event)``, and the uniform numbers ``(B,)`` that decide."""
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        return noise, torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
+
+    def move(self, energy: Energy, state: MALAState, numbers: tuple[Tensor, ...]) -> tuple[MALAState, StepInfo]:
         """Move every chain once, with one gradient; a proposal with a non-finite energy is refused."""
         x, values, gradient, T = state.x, state.energy, state.gradient, self.temperature
         h = rows(state.step_size, x)
-        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        noise, u = numbers
         proposal = x - h * gradient + (2 * h * T).sqrt() * noise
         new_values, new_gradient = energy_and_gradient(energy, proposal)
         # q(x'|x) is the density of the noise that was drawn, q(x|x') that of the noise that would lead back
         back = (x - proposal + h * new_gradient).flatten(1).square().sum(1) / (4 * state.step_size * T)
         forth = noise.flatten(1).square().sum(1) / 2
-        taken, probability = decide((values - new_values) / T + forth - back, new_values, generator)
+        taken, probability = decide_by(u, (values - new_values) / T + forth - back, new_values)
         moved = state._replace(
             x=choose(taken, proposal, x),
             energy=choose(taken, new_values, values),

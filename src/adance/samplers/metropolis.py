@@ -20,7 +20,7 @@ class MetropolisState(NamedTuple):
     x: Tensor
     energy: Tensor
     step_size: Tensor
-    updates: int = 0
+    updates: Tensor
 
 
 class RandomWalkMetropolis(Kernel):

@@ -13,17 +13,22 @@ def energies(energy: Energy, x: Tensor) -> Tensor:
 
 
 def decide(log_ratio: Tensor, new_energy: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+    """:func:`decide_by` numbers drawn from ``generator``."""
+    u = torch.rand(log_ratio.shape, generator=generator, dtype=log_ratio.dtype, device=log_ratio.device)
+    return decide_by(u, log_ratio, new_energy)
+
+
+def decide_by(u: Tensor, log_ratio: Tensor, new_energy: Tensor) -> tuple[Tensor, Tensor]:
     """Take proposals with probability ``min(1, e^log_ratio)`` (thesis 2.2): which are taken, and the probabilities.
 
     Proposals whose energy is not finite are refused, and so is every proposal of a chain whose ratio is NaN.
 
     Args:
+        u: Uniform numbers ``(B,)`` that decide.
         log_ratio: ``(B,)``.
         new_energy: Energies of the proposals ``(B,)``.
-        generator: Source of randomness.
     """
     probability = torch.where(new_energy.isfinite() & ~log_ratio.isnan(), log_ratio.clamp(max=0).exp(), 0.0)
-    u = torch.rand(log_ratio.shape, generator=generator, dtype=log_ratio.dtype, device=log_ratio.device)
     return u < probability, probability
 
 
@@ -37,12 +42,16 @@ def choose(taken: Tensor, new: Tensor, old: Tensor) -> Tensor:
     return torch.where(rows(taken, new), new, old)
 
 
-def initial_step(step_size: float, given: Tensor | None, x: Tensor) -> tuple[Tensor, int]:
+def initial_step(step_size: float, given: Tensor | None, x: Tensor) -> tuple[Tensor, Tensor]:
     """The step size to begin with, and its number of updates: an adapted one that is given counts as having had 60."""
-    return (x.new_tensor(step_size), 0) if given is None else (given, 60)
+    if given is None:
+        return x.new_tensor(step_size), x.new_tensor(0)
+    return given, x.new_tensor(60)
 
 
-def adapted(step_size: Tensor, updates: int, probability: Tensor, target: float, gain: float) -> tuple[Tensor, int]:
+def adapted(
+    step_size: Tensor, updates: Tensor, probability: Tensor, target: float, gain: float
+) -> tuple[Tensor, Tensor]:
     """Robbins–Monro on the logarithm: ``log h ← log h + gain·max(1, n/20)^(−0.6)·(acceptance − target)`` at update n.
 
     The first twenty updates search at full gain; after them the gains' sum still diverges and that of their squares
@@ -50,11 +59,11 @@ def adapted(step_size: Tensor, updates: int, probability: Tensor, target: float,
 
     Args:
         step_size: h, one number, steered by the mean acceptance; or one for each chain ``(B,)``, by its own.
-        updates: Updates so far.
+        updates: Updates so far, one number.
         probability: Acceptance probabilities ``(B,)``.
         target: Acceptance to reach.
         gain: Change of log h at the first updates, for each unit of acceptance error.
     """
     acceptance = probability if step_size.ndim else probability.mean()
     n = updates + 1
-    return step_size * (gain * max(1.0, n / 20) ** -0.6 * (acceptance - target)).exp(), n
+    return step_size * (gain * (n / 20).clamp(min=1) ** -0.6 * (acceptance - target)).exp(), n

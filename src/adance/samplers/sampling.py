@@ -16,6 +16,7 @@ def draw_samples(
     steps: int | None = None,
     generator: torch.Generator | None = None,
     callback: Callable[[int, Tensor], None] | None = None,
+    compile: bool = False,
 ) -> Chains:
     """Run chains from ``starts`` ``(n, *event)`` for sampling rather than training.
 
@@ -29,10 +30,13 @@ def draw_samples(
         steps: Number of steps instead.
         generator: Source of randomness.
         callback: Called as ``callback(i, x)`` after step i (counted from 1).
+        compile: Compile them; not with a callback.
     """
     if steps is None:
         steps = sampling_steps(kernel)
-    return run_chains(kernel, energy, starts, steps, generator=generator, adapt=steps // 2, callback=callback)
+    return run_chains(
+        kernel, energy, starts, steps, generator=generator, adapt=steps // 2, callback=callback, compile=compile
+    )
 
 
 def sampling_steps(kernel: Kernel) -> int:

@@ -14,16 +14,19 @@ from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.by_class import ClassMLP
 from adance.energies.conditional import Completion
 from adance.energies.energy import evaluate
+from adance.energies.fast import fast_copy
 from adance.energies.frozen import freeze
 from adance.errors import InputError
 from adance.randomness import check_seed
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
-from adance.samplers.sampling import draw_samples
+from adance.samplers.sampling import draw_samples, sampling_steps
 from adance.training import checkpoint as ckpt
 from adance.training.config import data_of, energy_of, objective_of, seeded
 from adance.training.devices import find_device
 from adance.training.run_folder import RunFolder
+from adance.training.settings import Compile
+from adance.training.speed import decide_compile
 
 BUFFER = "buffer.samples"
 Start = Literal["noise", "buffer", "data"]
@@ -83,6 +86,7 @@ class Run:
         given: Tensor | None = None,
         kept: Tensor | None = None,
         callback: Callable[[int, Tensor], None] | None = None,
+        compile: Compile = False,
     ) -> Tensor:
         """Draw ``(n, *event)`` samples, in the model's units.
 
@@ -94,6 +98,7 @@ class Run:
             given: With ``kept``: events ``(n, *event)`` of which part is kept; the rest is filled in.
             kept: Boolean, broadcasting against ``given``: what is kept.
             callback: Called as ``callback(i, x)`` after step i of the chains (counted from 1).
+            compile: Compile the chains: as for :class:`~adance.training.Settings`.
 
         Raises:
             InputError: There is no buffer to start from, the data cannot be loaded, or what is kept does not fit.
@@ -102,12 +107,16 @@ class Run:
         check_seed(seed)
         generator = torch.Generator(self.device).manual_seed(seed)
         starts = self.starts(n, start, generator)
+        in_all = sampling_steps(self.sampler) if steps is None else steps
+        compiled = callback is None and decide_compile(compile, self.sampler, self.energy, starts, in_all, n)
+        energy = fast_copy(self.energy) if compiled else self.energy
         if given is None and kept is None:
-            return draw_samples(self.sampler, self.energy, starts, steps, generator, callback).x
+            return draw_samples(self.sampler, energy, starts, steps, generator, callback, compiled).x
         if given is None or kept is None:
             raise InputError("completion needs both: given, the events, and kept, what to keep of them")
-        completion = Completion(self.energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
-        return completion.complete(draw_samples(self.sampler, completion, starts, steps, generator, callback).x)
+        completion = Completion(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
+        samples = draw_samples(self.sampler, completion, starts, steps, generator, callback, compiled).x
+        return completion.complete(samples)
 
     @torch.no_grad()
     def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:

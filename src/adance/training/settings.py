@@ -9,6 +9,11 @@ from adance.errors import InputError
 WHOLE = ("steps", "batch_size", "decay_after", "warmup", "seed", "log_every", "sample_every", "checkpoint_every")
 REAL = ("lr", "ema", "data_noise", "energy_limit")
 
+Compile = Literal["auto", "on", "off"] | bool
+"""Whether chains are compiled; YAML reads a bare ``on`` or ``off`` as a boolean."""
+
+CHAIN_DTYPES = ("auto", "float32", "bfloat16")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -32,6 +37,10 @@ class Settings:
         dequantize: Add uniform noise of one quantisation level to images.
         flip: Mirror each image left to right with probability ½.
         energy_limit: Training counts as diverged when the mean energies of data and noise differ by more.
+        compile: Compile the chains of Langevin and MALA (see docs/performance.md): ``on``, ``off``, or ``auto``, where
+            it saves more than a minute in all.
+        chain_dtype: Type in which chains multiply: ``float32``, ``bfloat16``, or ``auto``, bfloat16 for compiled
+            unadjusted chains of images where the device is faster at it. The ratio is float32 always.
         seed: Seed of everything random.
         log_every: Steps between lines of metrics.jsonl.
         sample_every: Steps between pictures of samples; 0 for none but the last.
@@ -52,6 +61,8 @@ class Settings:
     flip: bool = False
     energy_limit: float = 1e4
     adversary_lr: float | None = None
+    compile: Compile = "auto"
+    chain_dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     seed: int = 0
     log_every: int = 100
     sample_every: int = 1000
@@ -82,6 +93,9 @@ class Settings:
         object.__setattr__(self, "betas", tuple(map(float, self.betas)))  # torch refuses an int beside a float
         schedules = ("inverse", "constant", "linear", "cosine")
         self._require("schedule", self.schedule in schedules, ", ".join(schedules))
+
+        self._require("compile", self.compile in ("auto", "on", "off", True, False), "auto, on or off")
+        self._require("chain_dtype", self.chain_dtype in CHAIN_DTYPES, ", ".join(CHAIN_DTYPES))
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:
         if not holds:

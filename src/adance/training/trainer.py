@@ -26,6 +26,7 @@ from adance.training.run import Run
 from adance.training.run_folder import RunFolder
 from adance.training.run_picture import has_picture
 from adance.training.settings import Settings
+from adance.training.speed import set_chains
 from adance.training.state import TrainingState
 
 
@@ -166,6 +167,7 @@ class Trainer:
         # first of all, since with many processes it brings all to the weights of the first
         self.energy = self.accelerator.prepare(energy)
         self.objective.prepare(self.energy, sample, self.settings.batch_size, self.generator)
+        set_chains(self.objective, unwrap(self.energy), sample, self.settings)
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)

@@ -1,0 +1,118 @@
+"""Blocks of a kernel's steps as one compiled program.
+
+The random numbers of a block are drawn outside it, step by step as an eager chain draws them, into buffers that are
+used again: both chains see the same numbers. ``torch.compile`` keeps the programs; one serves every energy of the same
+structure, since weights are inputs of it and never constants in it.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from adance.energies.energy import Energy, is_vector
+from adance.samplers.record import StepInfo
+
+if TYPE_CHECKING:
+    from adance.samplers.kernel import SplitKernel
+
+BLOCK_OF_VECTORS, BLOCK_OF_IMAGES = 10, 2
+"""Most steps in one program. More take longer to compile, and gain little where a step itself is long."""
+
+PROGRAMS = 64
+"""Most programs in one process."""
+
+_refused: set[tuple[type, type]] = set()
+
+
+def walk_in_blocks(
+    kernel: "SplitKernel",
+    energy: Energy,
+    state: Any,
+    steps: int,
+    adapt: int,
+    generator: torch.Generator | None = None,
+) -> Iterator[tuple[Any, StepInfo]]:
+    """What each step saw, with the state at the end of its block; the first ``adapt`` steps adapt the step size."""
+    buffers: list[Tensor] = []
+    adapt = min(adapt, steps)
+    for length, adapting in ((adapt, True), (steps - adapt, False)):
+        for block in block_lengths(length, BLOCK_OF_VECTORS if is_vector(state.x.shape[1:]) else BLOCK_OF_IMAGES):
+            buffers = _draw(kernel, state.x, block, generator, buffers)
+            args = kernel, energy, state, [buffer[:block] for buffer in buffers], adapting
+            state, seen = _run_compiled(*args) or advance(*args)
+            for i in range(block):
+                yield state, StepInfo._make(None if field is None else field[i] for field in seen)
+
+
+def block_lengths(steps: int, most: int) -> list[int]:
+    """Lengths of blocks that make up ``steps``: equal ones of ``most`` or down to half of it, so that one program does.
+
+    Where there are none, the last is shorter.
+    """
+    most = min(most, steps)
+    block = next((n for n in range(most, max(most // 2, 1) - 1, -1) if steps % n == 0), most)
+    return [min(block, steps - done) for done in range(0, steps, block or 1)]
+
+
+def advance(
+    kernel: "SplitKernel", energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
+) -> tuple[Any, StepInfo]:
+    """As many steps as there are ``numbers`` ``(steps, ...)``; what they saw is stacked, ``(steps, B)``."""
+    infos = []
+    for drawn in zip(*numbers, strict=True):
+        state, info = kernel.move(energy, state, drawn)
+        if adapting:
+            state = kernel.adapt(state, info)
+        infos.append(info)
+    return state, StepInfo._make(None if seen[0] is None else torch.stack(seen) for seen in zip(*infos, strict=True))
+
+
+def say_not_compiled(kernel: object, energy: Energy, reason: str) -> None:
+    """Say once for each kind of kernel and energy that their chains run without compilation, and why."""
+    key = type(kernel), type(energy)
+    if key not in _refused:
+        _refused.add(key)
+        reason = " ".join(reason.split())
+        warnings.warn(f"chains of {key[0].__name__} on {key[1].__name__} are not compiled: {reason:.300}", stacklevel=4)
+
+
+def _draw(
+    kernel: "SplitKernel", x: Tensor, steps: int, generator: torch.Generator | None, buffers: list[Tensor]
+) -> list[Tensor]:
+    for i in range(steps):
+        drawn = kernel.draw(x, generator)
+        if not buffers or len(buffers[0]) < steps:
+            buffers = [numbers.new_empty((steps, *numbers.shape)) for numbers in drawn]
+        for buffer, numbers in zip(buffers, drawn, strict=True):
+            buffer[i] = numbers
+    return buffers
+
+
+def _run_compiled(
+    kernel: "SplitKernel", energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
+) -> tuple[Any, StepInfo] | None:
+    """What the compiled program returns, or ``None`` where there can be none; the first time it says why."""
+    if (type(kernel), type(energy)) in _refused:
+        return None
+    from torch._dynamo import config
+    from torch._dynamo.exc import TorchDynamoException
+
+    on_cuda = state.x.is_cuda
+    try:
+        with config.patch(recompile_limit=PROGRAMS):
+            moved = _compiled(on_cuda)(kernel, energy, state, numbers, adapting)
+    except TorchDynamoException as error:
+        say_not_compiled(kernel, energy, str(error))
+        return None
+    # the next replay of a CUDA graph writes where this one wrote
+    return tree_map(torch.clone, moved) if on_cuda else moved
+
+
+@cache
+def _compiled(on_cuda: bool) -> Callable[..., tuple[Any, StepInfo]]:
+    return torch.compile(advance, fullgraph=True, dynamic=False, mode="reduce-overhead" if on_cuda else None)

@@ -1,0 +1,74 @@
+"""How the chains of a run are computed: compiled or not, and in which type."""
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from adance.energies.energy import is_vector
+from adance.energies.frozen import freeze
+from adance.errors import InputError
+from adance.noises.snapshot import Snapshot
+from adance.objectives.objective import Objective
+from adance.samplers.kernel import Kernel, SplitKernel
+from adance.training.settings import Compile, Settings
+
+WORTH = 60.0
+"""Seconds that compiling must save; it costs about half as much."""
+
+SAVED = {"cpu": (3e-4, 2e11), "cuda": (2e-3, 2e13)}
+"""What it saves: seconds a step of a chain, and floating-point operations a second."""
+
+
+def set_chains(objective: Objective, energy: nn.Module, x: Tensor, settings: Settings) -> None:
+    """Tell the snapshots of ``objective``, which is prepared, how to run their chains; ``x`` ``(B, *event)`` are data.
+
+    Raises:
+        InputError: bfloat16 is asked for with an adjusted kernel.
+    """
+    for noise in objective.modules():
+        if isinstance(noise, Snapshot) and noise.sampler is not None:
+            steps = settings.steps * noise.sampler.steps / (noise.interval if noise.pool_size else 1)
+            rows = noise.pool_size or settings.batch_size
+            noise.compile_chains = decide_compile(settings.compile, noise.sampler, energy, x, steps, rows)
+            noise.chain_dtype = _dtype(settings.chain_dtype, noise, x)
+
+
+def decide_compile(choice: Compile, kernel: Kernel, energy: nn.Module, x: Tensor, steps: float, rows: int) -> bool:
+    """Whether to compile chains of ``rows`` rows that take ``steps`` steps in all; ``auto``: where it saves a minute.
+
+    That is reckoned from the arithmetic of the energy at ``x`` ``(B, *event)``, so it is the same on every run.
+    """
+    if choice != "auto":
+        return choice in ("on", True)
+    if not isinstance(kernel, SplitKernel):
+        return False
+    seconds, rate = SAVED["cuda" if x.is_cuda else "cpu"]
+    return steps * (seconds + rows * gradient_flops(energy, x) / rate) > WORTH
+
+
+@torch.no_grad()
+def gradient_flops(energy: nn.Module, x: Tensor) -> float:
+    """Floating-point operations of the energy gradient of one row of ``x`` ``(B, *event)``, in products of matrices.
+
+    The way back costs what the way forth does.
+    """
+    with FlopCounterMode(display=False) as counter:
+        freeze(energy)(x[:1])
+    return 2.0 * float(counter.get_total_flops())
+
+
+def _dtype(choice: str, noise: Snapshot, x: Tensor) -> torch.dtype | None:
+    assert noise.sampler is not None
+    if choice == "bfloat16" and noise.sampler.exact:
+        name = type(noise.sampler).__name__
+        raise InputError(f"{name} accepts by energies, which bfloat16 is too coarse for; chain_dtype float32 or auto")
+    if choice == "auto" and not (noise.sampler.exact or is_vector(x.shape[1:])):
+        choice = "bfloat16" if noise.compile_chains and has_fast_bfloat16(x.device) else choice
+    return torch.bfloat16 if choice == "bfloat16" else None
+
+
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Whether the device multiplies matrices of bfloat16 faster than of float32."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

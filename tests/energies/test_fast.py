@@ -1,0 +1,85 @@
+import pytest
+import torch
+from torch import nn
+
+from adance.energies import MLP, ConvNet, energy_and_gradient, freeze, refresh
+from adance.energies.fast import FastConv2d, fast_copy
+
+
+def agree(energy, x, dtype=None, **tolerances):
+    plain = freeze(energy)
+    for one, other in zip(energy_and_gradient(fast_copy(plain, dtype), x), energy_and_gradient(plain, x), strict=True):
+        assert one.dtype == other.dtype
+        torch.testing.assert_close(one, other, **tolerances)
+
+
+@pytest.mark.parametrize(
+    ("shape", "net"),
+    [
+        ((1, 8, 8), lambda shape: ConvNet(shape)),
+        ((1, 28, 28), lambda shape: ConvNet(shape, width=0.1)),
+        ((3, 32, 32), lambda shape: ConvNet(shape, "C", width=0.05)),
+        ((1, 8, 8), lambda shape: MLP(shape, [32])),
+        ((3,), lambda shape: MLP(shape, [32])),
+    ],
+)
+def test_energy_and_gradient_are_those_of_the_plain_copy(shape, net):
+    agree(net(shape).double(), torch.randn(5, *shape, dtype=torch.float64), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(3, 4, (5, 6)),  # covers its input
+        nn.Conv2d(3, 4, (5, 6), bias=False),
+        nn.Conv2d(3, 4, (9, 8), padding=(2, 1)),  # covers its padded input
+        nn.Conv2d(3, 4, 7, 3, padding=(2, 1)),  # reaches beyond it
+        nn.Conv2d(3, 4, 4, 9),  # one position, and not all of the input
+        nn.Conv2d(3, 4, 3, padding=1),  # few inputs
+        nn.Conv2d(3, 4, (2, 3), (2, 1), padding=(0, 2)),
+        nn.Conv2d(3, 4, (4, 3), (2, 3), padding=(1, 0)),  # many inputs
+        nn.Conv2d(3, 4, 3, dilation=2),
+        nn.Conv2d(3, 6, 3, groups=3),
+        nn.Conv2d(3, 4, 3, padding="same"),
+        nn.Conv2d(3, 4, 3, padding=1, padding_mode="reflect"),
+    ],
+)
+def test_any_convolution(layer):
+    class Summed(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layer.double()
+
+        def forward(self, x):
+            return self.layer(x).sin().flatten(1).sum(1)
+
+    agree(Summed(), torch.randn(4, 3, 5, 6, dtype=torch.float64), rtol=1e-11, atol=1e-12)
+
+
+def test_bfloat16_multiplies_alone():
+    x = torch.randn(6, 1, 8, 8)
+    agree(ConvNet((1, 8, 8)), x, torch.bfloat16, rtol=0.05, atol=0.01)
+    fast = fast_copy(freeze(ConvNet((1, 8, 8))), torch.bfloat16)
+    assert all(parameter.dtype == torch.bfloat16 for parameter in fast.parameters())
+    # the base term of a vector's energy is no product of matrices: it stays exact
+    energy = MLP((2,), [8], base=True)
+    with torch.no_grad():
+        energy.net[-1].weight.zero_()
+        energy.net[-1].bias.zero_()
+    agree(energy, torch.randn(6, 2), torch.bfloat16, rtol=0, atol=0)
+
+
+def test_a_refresh_reaches_it_and_the_plain_copy_is_left_alone():
+    energy, x = ConvNet((1, 8, 8)), torch.randn(6, 1, 8, 8)
+    plain = freeze(energy)
+    fast = fast_copy(plain)
+    assert any(isinstance(layer, FastConv2d) for layer in fast.modules())
+    assert not any(isinstance(layer, FastConv2d) for layer in plain.modules())
+    before = plain(x)
+    with torch.no_grad():
+        for parameter in energy.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    refresh(fast, freeze(energy))
+    torch.testing.assert_close(fast(x), freeze(energy)(x))
+    assert torch.equal(plain(x), before)
+    assert not torch.allclose(fast(x), before, atol=1e-3)
