@@ -72,6 +72,7 @@ def draw_long_runs(path: Path, sweep: SweepFolder) -> None:
             axis.set_axis_off()
             picture = BytesIO()
             save_grid(run.sample(36, steps=steps), picture)
+            picture.seek(0)
             axis.imshow(imread(picture), cmap="gray")
             if column == 0:
                 place = {"rotation": 90, "va": "center", "ha": "right", "transform": axis.transAxes}

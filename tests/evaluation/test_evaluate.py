@@ -98,7 +98,7 @@ def test_fewer_samples_than_features_are_a_warning(digits_run):
 
 def test_fewer_samples_than_splits_are_an_error(digits_run, capsys):
     assert main(["evaluate", str(digits_run.folder.path), "--n", "7", "--quiet"]) == 2
-    assert "--n must be at least 10, got 7" in capsys.readouterr().err
+    assert "--n must be at least 10 and less than 2**31, got 7" in capsys.readouterr().err
 
 
 def test_samples_come_short_long_from_noise_and_buffer_with_and_without_the_last_noise(digits_run):
