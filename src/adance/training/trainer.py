@@ -1,5 +1,6 @@
 """The training loop."""
 
+import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from adance.training.files import whole_file
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
 from adance.training.optimizers import Optimizers
+from adance.training.profile import Profile
 from adance.training.progress import TrainingProgress
 from adance.training.run import BUFFER, Run, has_picture, save_picture
 from adance.training.run_folder import RunFolder
@@ -47,6 +49,7 @@ class Trainer:
         trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, …).
         allow_batch_norm: Train an energy that contains batch normalisation all the same.
         show_progress: Print progress to standard error.
+        profile: At the end print to standard error where the time went.
 
     Raises:
         InputError: The parts do not fit together; nothing has been written.
@@ -64,6 +67,7 @@ class Trainer:
         trackers: Sequence[str] = (),
         allow_batch_norm: bool = False,
         show_progress: bool = True,
+        profile: bool = False,
         _resuming: bool = False,
     ) -> None:
         self.settings = settings or Settings()
@@ -81,6 +85,7 @@ class Trainer:
         )
         self.step, self.seconds = 0, 0.0
         self.show_progress, self._tracked, self._new = show_progress, bool(trackers), not _resuming
+        self.profile = Profile(self.device, profile)
         self._set_up(energy.to(self.device))
 
     @classmethod
@@ -101,7 +106,7 @@ class Trainer:
             energy: The energy, where the config does not say how to make it again.
             objective: The objective, likewise.
             steps: A new number of steps in all.
-            **options: ``device``, ``trackers`` and ``show_progress`` of the constructor.
+            **options: ``device``, ``trackers``, ``show_progress`` and ``profile`` of the constructor.
 
         Raises:
             InputError: The folder holds no run, or the parts do not fit it.
@@ -149,15 +154,20 @@ class Trainer:
                 out = self._optimize(self.step + 1)
                 self.step += 1
                 self.seconds = time.monotonic() - began
-                self._look_after(out, progress)
+                with self.profile.part("logging"):
+                    self._look_after(out, progress)
                 if interrupted.is_set():
                     self._stop_if_diverged()
                     self._checkpoint()
                     raise KeyboardInterrupt
-        self._checkpoint()
-        self._save_samples()
+        with self.profile.part("logging"):
+            self._checkpoint()
+            self._save_samples()
         if self._tracked:
             self.accelerator.end_training()
+        if self.profile.on and self.accelerator.is_main_process:
+            x = self.data.batch(torch.zeros(1, dtype=torch.int64)).to(self.device)
+            print(self.profile.report(unwrap(self.energy), self.objective, x), file=sys.stderr)
         return self.run()
 
     def run(self) -> Run:
@@ -200,6 +210,7 @@ class Trainer:
         # first of all, since with many processes it brings all to the weights of the first
         self.energy = self.accelerator.prepare(energy)
         self.objective.prepare(self.energy, sample, self.settings.batch_size, self.generator)
+        self.profile.watch_chains(self.objective)
         set_chains(self.objective, unwrap(self.energy), sample, self.settings)
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
@@ -209,10 +220,13 @@ class Trainer:
         self.look_every = 1 if self.device.type == "cpu" else 20
 
     def _optimize(self, step: int) -> LossOutput:
-        x = self.batches.batch(step, self.generator)
-        out = self.objective.loss(self.energy, x, self.generator)
-        self.optimizers.zero_grad()
-        self.accelerator.backward(out.value)
+        with self.profile.part("data"):
+            x = self.batches.batch(step, self.generator)
+        with self.profile.part("forward/backward"):
+            out = self.objective.loss(self.energy, x, self.generator)
+            self.optimizers.zero_grad()
+            self.accelerator.backward(out.value)
+        self.profile.saw(out)
         self._average_objective_gradients()
         gradients = [p.grad for p in self.energy.parameters() if p.grad is not None]
         norm = nn.utils.get_total_norm(gradients)
