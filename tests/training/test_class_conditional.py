@@ -26,7 +26,7 @@ def data():
 
 
 def settings(steps=300):
-    return Settings(steps=steps, batch_size=128, lr=3e-3, ema=0.98, decay_after=100, log_every=100)
+    return Settings(steps=steps, batch_size=128, lr=2e-3, ema=0.98, decay_after=100, log_every=100)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from adance.sweeps.backends import BACKENDS
 from adance.sweeps.job import read_outcome
 from adance.training import Trainer
 
-NOT_VARIED = ("config", "out", "resume", "device", "trackers", "quiet")
+NOT_VARIED = ("config", "out", "resume", "device", "trackers", "quiet", "profile")
 
 
 def run(argv: list[str]) -> None:

@@ -27,7 +27,7 @@ SWITCHES = {
 }
 """Options that need no value."""
 
-WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet"}
+WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet", "--profile"}
 
 
 def run(argv: list[str]) -> None:
@@ -67,6 +67,7 @@ def train_parser() -> ArgumentParser:
     parser.add_argument("--resume", type=str | None, default=None, help="go on with the run in this folder")
     parser.add_argument("--device", type=str | None, default=None, help="cpu or cuda; by default the best there is")
     parser.add_argument("--trackers", type=list[str], default=[], help="experiment trackers: tensorboard, wandb, …")
+    parser.add_argument("--profile", action="store_true", help="say at the end where the time went")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser
 
@@ -82,8 +83,8 @@ def new_trainer(parser: ArgumentParser, args: Namespace) -> Trainer:
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)
     with seeded(settings.seed):
         energy = _make_energy(made.energy, args.energy, data.event_shape)
-    options = {"device": args.device, "trackers": args.trackers, "show_progress": not args.quiet}
-    return Trainer(energy, made.objective, data, settings, args.out, allow_batch_norm=args.allow_batch_norm, **options)
+    insist = args.allow_batch_norm
+    return Trainer(energy, made.objective, data, settings, args.out, allow_batch_norm=insist, **_options(args))
 
 
 def settings_of(made: Namespace) -> Settings:
@@ -113,8 +114,12 @@ def _resume(args: Namespace, argv: list[str]) -> Trainer:
         changed = ", ".join(sorted(given - WHEN_RESUMING))
         raise InputError(f"{changed} cannot change when resuming; only {', '.join(sorted(WHEN_RESUMING))} may be given")
     steps = args.steps if "--steps" in given else None
-    options = {"device": args.device, "trackers": args.trackers, "show_progress": not args.quiet}
-    return Trainer.resume(args.resume, steps=steps, **options)
+    return Trainer.resume(args.resume, steps=steps, **_options(args))
+
+
+def _options(args: Namespace) -> dict[str, Any]:
+    shown = {"show_progress": not args.quiet, "profile": args.profile}
+    return {"device": args.device, "trackers": args.trackers, **shown}
 
 
 def _report(run: Run) -> None:

@@ -1,6 +1,9 @@
 """The self-adapting noise: a frozen earlier copy of the model, sampled with short chains (thesis Algorithm 3.1)."""
 
 import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,12 +35,14 @@ class Snapshot(Noise):
 
     Attributes:
         compile_chains: Whether they run as compiled programs.
+        around_chains: Makes a context that chains run in, to take their time.
         chain_dtype: Type in which the chain's copy of the energy multiplies; its own by default.
     """
 
     normalized = False
     compile_chains: bool = False
     chain_dtype: torch.dtype | None = None
+    around_chains: Callable[[], AbstractContextManager[Any]] = nullcontext
     pool: Tensor
     order: Tensor
     record: Tensor
@@ -140,15 +145,16 @@ class Snapshot(Noise):
     def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
         assert self.sampler is not None, "prepare() first"
         starts = self.starts.draw(n, data, generator)
-        chains = run_chains(
-            self.sampler,
-            self._chain_energy(),
-            starts,
-            generator=generator,
-            adapt=self.sampler.steps,
-            step_size=self._step_size,
-            compile=self.compile_chains,
-        )
+        with self.around_chains():
+            chains = run_chains(
+                self.sampler,
+                self._chain_energy(),
+                starts,
+                generator=generator,
+                adapt=self.sampler.steps,
+                step_size=self._step_size,
+                compile=self.compile_chains,
+            )
         self._step_size = chains.step_size
         self._gradients += chains.gradients
         restarted = self.record[2] + (~chains.finite).sum()

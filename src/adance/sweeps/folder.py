@@ -16,7 +16,7 @@ from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
 from adance.training.files import whole_file
 
-NOT_SETTINGS = ("out:", "resume:", "device:", "quiet:", "trackers:")
+NOT_SETTINGS = ("out:", "resume:", "device:", "quiet:", "profile:", "trackers:")
 
 
 class SweepFolder:

@@ -1,5 +1,6 @@
 """The training loop."""
 
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ from adance.training.given_data import check_energy, check_same_data, describe_d
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
 from adance.training.optimizers import Optimizers
+from adance.training.profile import Profile
 from adance.training.reporter import Reporter
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
@@ -43,6 +45,7 @@ class Trainer:
         trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, …).
         allow_batch_norm: Train an energy that contains batch normalisation all the same.
         show_progress: Print progress to standard error.
+        profile: At the end print to standard error where the time went.
 
     Raises:
         InputError: The parts do not fit together; nothing has been written.
@@ -60,6 +63,7 @@ class Trainer:
         trackers: Sequence[str] = (),
         allow_batch_norm: bool = False,
         show_progress: bool = True,
+        profile: bool = False,
         _resuming: bool = False,
     ) -> None:
         self.settings = settings or Settings()
@@ -79,6 +83,7 @@ class Trainer:
             self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
         )
         self._new = not _resuming
+        self.profile = Profile(self.device, profile)
         self._set_up(energy.to(self.device))
 
     @classmethod
@@ -99,7 +104,7 @@ class Trainer:
             energy: The energy, where the config does not say how to make it again.
             objective: The objective, likewise.
             steps: A new number of steps in all.
-            **options: ``device``, ``trackers`` and ``show_progress`` of the constructor.
+            **options: ``device``, ``trackers``, ``show_progress`` and ``profile`` of the constructor.
 
         Raises:
             InputError: The folder holds no run, or the parts do not fit it.
@@ -143,14 +148,19 @@ class Trainer:
                 out = self._optimize(self.step + 1)
                 self.state.step += 1
                 self.state.seconds = time.monotonic() - began
-                self._look_after(out)
+                with self.profile.part("logging"):
+                    self._look_after(out)
                 if interrupted.is_set():
                     self.guard.stop_if_diverged(self.folder)
                     self._checkpoint()
                     raise KeyboardInterrupt
-        self._checkpoint()
-        self._save_samples()
+        with self.profile.part("logging"):
+            self._checkpoint()
+            self._save_samples()
         self.reporter.end()
+        if self.profile.on and self.accelerator.is_main_process:
+            x = self.data.batch(torch.zeros(1, dtype=torch.int64)).to(self.device)
+            print(self.profile.report(unwrap(self.energy), self.objective, x), file=sys.stderr)
         return self.run()
 
     def run(self) -> Run:
@@ -167,6 +177,7 @@ class Trainer:
         # first of all, since with many processes it brings all to the weights of the first
         self.energy = self.accelerator.prepare(energy)
         self.objective.prepare(self.energy, sample, self.settings.batch_size, self.generator)
+        self.profile.watch_chains(self.objective)
         set_chains(self.objective, unwrap(self.energy), sample, self.settings)
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
@@ -176,11 +187,14 @@ class Trainer:
         self.look_every = 1 if self.device.type == "cpu" else 20
 
     def _optimize(self, step: int) -> LossOutput:
-        x = self.batches.batch(step, self.generator)
-        with conditioned(unwrap(self.energy), self.batches.labels(step)):
-            out = self.objective.loss(self.energy, x, self.generator)
-        self.optimizers.zero_grad()
-        self.accelerator.backward(out.value)
+        with self.profile.part("data"):
+            x = self.batches.batch(step, self.generator)
+        with self.profile.part("forward/backward"):
+            with conditioned(unwrap(self.energy), self.batches.labels(step)):
+                out = self.objective.loss(self.energy, x, self.generator)
+            self.optimizers.zero_grad()
+            self.accelerator.backward(out.value)
+        self.profile.saw(out)
         self.optimizers.average_objective_gradients()
         norm = self.optimizers.clip_gradients()
         self.optimizers.step(step, self.guard.watch(out, norm, step))

@@ -1,0 +1,287 @@
+"""How long do a step of a chain and a training step take, beside other libraries and what the machine can do?
+
+    python benchmarks/speed.py [--threads 2] [--repeats 7] [--device cpu] [--only chains|training|growth] [--write]
+
+The same networks (architectures A and C with spectral normalisation, batch 128; an MLP 2-128-128-1, batch 256), the
+same steps, in one process, as far as the libraries are installed (``pip install adance[bench]``). Contestants take
+turns and a number is the median of its turns; ratios are of medians. The limit is the arithmetic of one step, counted
+in products of matrices, over the rate of a product of two 2048×2048 matrices that takes turns with the contestants.
+``plain`` is the loop that one writes by hand. With one thread times are processor seconds, which other programs on the
+machine disturb little; with more, and on a GPU, they are the wall's. --write puts the tables into docs/performance.md.
+"""
+
+import argparse
+import importlib.util
+import os
+import platform
+import resource
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from adance.energies import MLP, ConvNet, freeze
+from adance.energies.fast import fast_copy
+from adance.objectives import AdaNCE, ContrastiveDivergence, Objective
+from adance.samplers import Langevin, run_chains
+from adance.training.speed import gradient_flops
+
+DOC = Path(__file__).parents[1] / "docs" / "performance.md"
+BEGIN, END = "<!-- tables of benchmarks/speed.py: {} -->", "<!-- end of {} -->"
+PEERS = ("torchebm", "ebmkit")
+SHAPES = {"A": (128, 1, 28, 28), "C": (128, 3, 32, 32), "MLP": (256, 2)}
+SIDE = 2048
+
+Contestants = dict[str, Callable[[], object]]
+
+
+def net(name: str, width: float = 1.0) -> nn.Module:
+    torch.manual_seed(0)
+    if name == "MLP":
+        return MLP((2,), [128, 128], base=False)
+    return ConvNet(SHAPES[name][1:], name, width)
+
+
+def kernel(name: str, steps: int) -> Langevin:
+    return Langevin(steps, 0.01) if name == "MLP" else Langevin(steps, 1.0, 0.005)
+
+
+def start(shape: tuple[int, ...], device: str) -> Tensor:
+    return torch.rand(shape, generator=torch.Generator().manual_seed(1)).to(device) * 2 - 1
+
+
+def plain_chain(energy: nn.Module, x: Tensor, k: Langevin) -> Tensor:
+    for _ in range(k.steps):
+        x = x.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(energy(x).sum(), x)
+        x = x - k.step_size * gradient + k.noise_std * torch.randn_like(x)
+    return x.detach()
+
+
+def torchebm_model(energy: nn.Module) -> Any:
+    from torchebm.core import BaseModel
+
+    class Model(BaseModel):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = energy
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.net(x)
+
+    return Model().to(next(energy.parameters()).device)
+
+
+def torchebm_sampler(energy: nn.Module, k: Langevin) -> Any:
+    from torchebm.samplers import LangevinDynamics
+
+    device = next(energy.parameters()).device
+    return LangevinDynamics(torchebm_model(energy), k.step_size, k.noise_std / (2 * k.step_size) ** 0.5, device=device)
+
+
+def ebmkit_sampler(k: Langevin) -> Any:
+    import ebm
+
+    return ebm.LangevinDynamics(k.step_size, steps=k.steps, noise_scale=k.noise_std)
+
+
+def chains(name: str, steps: int, device: str) -> Contestants:
+    """One chain of each contestant."""
+    energy, x, k = net(name).to(device), start(SHAPES[name], device), kernel(name, steps)
+    plain = freeze(energy)
+    ways: Contestants = {"plain": lambda: plain_chain(energy, x, k)}
+    if importlib.util.find_spec("torchebm"):
+        torchebm = torchebm_sampler(energy, k)
+        ways["torchebm"] = lambda: torchebm.sample(x, n_steps=steps)
+    if importlib.util.find_spec("ebm"):
+        ebmkit = ebmkit_sampler(k)
+        ways["ebmkit"] = lambda: ebmkit.sample(energy, x)
+    ways["adance, not compiled"] = lambda: run_chains(k, fast_copy(plain), x)
+    fast = fast_copy(plain)
+    ways["adance, float32"] = lambda: run_chains(k, fast, x, compile=True)
+    if name != "MLP":
+        narrow = fast_copy(plain, torch.bfloat16)
+        ways["adance, bfloat16"] = lambda: run_chains(k, narrow, x, compile=True)
+    return ways
+
+
+def adance_step(objective: Objective, energy: nn.Module, x: Tensor, dtype: torch.dtype | None) -> Callable[[], None]:
+    """A step of training; ``objective.noise`` draws its chains compiled."""
+    objective.to(x.device).prepare(energy, x)
+    objective.noise.compile_chains, objective.noise.chain_dtype = True, dtype
+    optimizer = torch.optim.Adam(energy.parameters(), 1e-4, (0.0, 0.999), fused=True)
+
+    def step() -> None:
+        out = objective.loss(energy, x)
+        optimizer.zero_grad()
+        out.value.backward()
+        optimizer.step()
+        objective.after_step(energy, 1)
+
+    return step
+
+
+def peer_step(loss: Callable[[], Tensor], energy: nn.Module) -> Callable[[], None]:
+    optimizer = torch.optim.Adam(energy.parameters(), 1e-4, (0.0, 0.999), fused=True)
+
+    def step() -> None:
+        value = loss()
+        optimizer.zero_grad()
+        value.backward()
+        optimizer.step()
+
+    return step
+
+
+def training(name: str, steps: int, device: str) -> tuple[Contestants, int]:
+    """A training step of each contestant; AdaNCE's pool and its steps apart, and K."""
+    x, k = start(SHAPES[name], device), kernel(name, steps)
+    dtype = None if name == "MLP" else torch.bfloat16
+    ways: Contestants = {}
+    if importlib.util.find_spec("torchebm"):
+        from torchebm.losses import ContrastiveDivergence as TorchebmCD
+
+        energy = net(name).to(device)
+        sampler = torchebm_sampler(energy, k)
+        cd = TorchebmCD(sampler.model, sampler, k_steps=steps, device=device)
+        ways["torchebm CD"] = peer_step(lambda: cd(x)[0], energy)
+    if importlib.util.find_spec("ebm"):
+        import ebm
+
+        other = net(name).to(device)
+        ebmkit = ebm.ContrastiveDivergence(ebmkit_sampler(k))
+        ways["ebmkit CD"] = peer_step(lambda: ebmkit(other, x).loss, other)
+    ways["adance CD"] = adance_step(ContrastiveDivergence(steps, k), net(name).to(device), x, dtype)
+    objective = AdaNCE(k)
+    step = adance_step(objective, net(name).to(device), x, dtype)
+
+    def draw_pool() -> None:
+        objective.noise._stale = True
+        objective.noise.draw(len(x), x, None)
+
+    ways["AdaNCE, its pool"], ways["AdaNCE, a step from the pool"] = draw_pool, step
+    return ways, objective.noise.interval
+
+
+def products(device: str) -> Contestants:
+    a = torch.randn(SIDE, SIDE, device=device)
+    b = a.bfloat16()
+    return {"float32": lambda: a @ a, "bfloat16": lambda: b @ b}
+
+
+def take_turns(ways: Contestants, repeats: int, device: str) -> dict[str, float]:
+    """Median seconds of each; a first turn, in which programs are compiled, does not count."""
+    clock = time.process_time if device == "cpu" and torch.get_num_threads() == 1 else time.perf_counter
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(repeats + 1):
+        for name, way in ways.items():
+            _wait(device)
+            began = clock()
+            way()
+            _wait(device)
+            if turn > 0:
+                seconds[name].append(clock() - began)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def _wait(device: str) -> None:
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def chain_table(device: str, repeats: int) -> list[str]:
+    lines = ["| net | way | ms a step | fastest peer's / this | this / limit |", "|---|---|---|---|---|"]
+    for name, steps in (("A", 4), ("C", 2), ("MLP", 100)):
+        ways = chains(name, steps, device)
+        found = take_turns(ways | products(device), repeats, device)
+        flops = SHAPES[name][0] * gradient_flops(net(name), start((1, *SHAPES[name][1:]), "cpu"))
+        limit = {kind: 1e3 * flops / (2 * SIDE**3 / found[kind]) for kind in ("float32", "bfloat16")}
+        peer = min((found[p] for p in PEERS if p in found), default=float("nan"))
+        lines += [f"| {name} | limit, {kind} | {ms:.3g} | | |" for kind, ms in limit.items()]
+        for way in ways:
+            of_limit = 1e3 * found[way] / steps / limit["bfloat16" if "bfloat16" in way else "float32"]
+            lines.append(
+                f"| {name} | {way} | {1e3 * found[way] / steps:.3g} | {peer / found[way]:.2f} | {of_limit:.2f} |"
+            )
+    return lines
+
+
+def training_table(device: str, repeats: int, steps: int = 30) -> list[str]:
+    lines = ["| net | training step | ms | fastest peer's CD / this |", "|---|---|---|---|"]
+    for name in ("A", "MLP"):
+        ways, interval = training(name, steps, device)
+        found = take_turns(ways, max(2, repeats // 2), device)
+        pool, step = found.pop("AdaNCE, its pool"), found["AdaNCE, a step from the pool"]
+        found[f"AdaNCE, K = {interval}: a step and its share of the pool"] = step + pool / interval
+        peer = min((found[f"{p} CD"] for p in PEERS if f"{p} CD" in found), default=float("nan"))
+        lines += [f"| {name} | {way} | {1e3 * s:.3g} | {peer / s:.2f} |" for way, s in found.items()]
+    return lines
+
+
+def growth_table(device: str, repeats: int) -> list[str]:
+    """Compiled bfloat16 chains of architecture A; the memory peak is read after few steps and after many."""
+    lines = ["| architecture A, bfloat16 | ms a step | memory peak, MiB |", "|---|---|---|"]
+    for batch, width, steps in ((128, 1, 2), (128, 1, 20), (128, 1, 80), (64, 1, 4), (256, 1, 4), (128, 0.5, 4)):
+        energy = fast_copy(freeze(net("A", width).to(device)), torch.bfloat16)
+        x = start((batch, *SHAPES["A"][1:]), device)
+        run_chains(kernel("A", 2), energy, x, compile=True)
+        way = {"": partial(run_chains, kernel("A", steps), energy, x, compile=True)}
+        ms = 1e3 * take_turns(way, 1 if steps > 4 else repeats, device)[""] / steps
+        lines.append(f"| batch {batch}, width {width:g}, {steps} steps | {ms:.3g} | {_peak(device):.0f} |")
+    return lines
+
+
+def _peak(device: str) -> float:
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated() / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def machine(device: str, repeats: int) -> str:
+    name = torch.cuda.get_device_name() if device == "cuda" else _processor()
+    return (
+        f"{name}, {torch.get_num_threads()} of {os.cpu_count()} cores, torch {torch.__version__}; "
+        f"{time.strftime('%Y-%m-%d')}, medians of {repeats} turns"
+    )
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def write(part: str, lines: list[str]) -> None:
+    text = DOC.read_text()
+    begin, end = BEGIN.format(part), END.format(part)
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    DOC.write_text(f"{before}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}{after}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    tables = {"chains": chain_table, "training": training_table, "growth": growth_table}
+    parser.add_argument("--only", choices=list(tables))
+    parser.add_argument("--write", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    warnings.simplefilter("ignore", DeprecationWarning)
+    for part in [args.only] if args.only else tables:
+        lines = [f"{machine(args.device, args.repeats)}.", "", *tables[part](args.device, args.repeats)]
+        print("\n".join(lines), flush=True)
+        if args.write:
+            write(part, lines)
+
+
+if __name__ == "__main__":
+    main()
