@@ -32,7 +32,7 @@ def settings(steps=300):
 @pytest.mark.parametrize(
     "objective",
     [
-        lambda: AdaNCE(MALA(10, 0.3), interval=5, margin=0.0),
+        lambda: AdaNCE(MALA(10, 0.3), interval=5, ratio_temperature=1.0, margin=0.0),
         lambda: MaximumLikelihood(MALA(10, 0.3)),
         lambda: ContrastiveDivergence(5, MALA(20, 0.3)),
         lambda: ScoreMatching(),
