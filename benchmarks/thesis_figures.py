@@ -105,14 +105,14 @@ def _running_mean(values: Sequence[float]) -> list[float]:
     return [fmean(values[i : i + WINDOW]) for i in range(len(values) - WINDOW + 1)]
 
 
-def put_between_markers(page: Path, text: str) -> None:
+def put_between_markers(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
     """Replace what stands between the markers of ``page``."""
     whole = page.read_text()
-    before, _, rest = whole.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not end:
-        raise SystemExit(f"{page} has no place for the table: it needs {BEGIN} and {END}")
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    before, _, rest = whole.partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{page} has no place for the table: it needs {begin} and {end}")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def _with_shared_likelihood(results: Results, name: str) -> dict[int, list[dict[str, object]]]:

@@ -1,0 +1,215 @@
+"""What the interval K does to quality and to cost, and what a chain's budget buys at K = 1 instead.
+
+    python benchmarks/intervals.py [--data digits|FILE.npz] [--seeds 0,1,2] [--jobs 2] [--only NAME,…] [--quick] [--table]
+
+Trains by every recipe below on a labelled set of images, measures Fréchet distances of 1,000 fresh samples to the
+held-out images in a classifier's features at three quarters, seven eighths and the end of training (their mean is the
+quality), and of long-run samples at the end. One JSON file a run in benchmarks/results/intervals, so an interrupted
+study goes on where it stopped. At the end the table goes into docs/long-intervals.md, with a bootstrap 90 % interval of
+the quality relative to the thesis's K = 1. ``--quick``: 2,000 steps, one seed, nothing kept or written.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import thesis_figures as figures
+import torch
+from joblib import Parallel, delayed
+
+import adance
+from adance.data import Dataset
+from adance.evaluation import extract, find_extractor, frechet_distance, load_reference
+
+ROOT = Path(__file__).parent
+RESULTS = ROOT / "results" / "intervals"
+DOCS = ROOT.parent / "docs"
+STEPS, SHARES = 8000, (0.75, 0.875, 1.0)
+BEGIN, END = "<!-- table: written by benchmarks/intervals.py -->", "<!-- end of table -->"
+
+THESIS_LOOP = {"lr": 1e-4, "schedule": "constant", "ema": 0.0}
+DRAWS, BOOTSTRAPS = 1000, 10_000
+
+
+def short_run(steps: int = 30) -> adance.Langevin:
+    return adance.Langevin(steps, 1.0, 0.005)
+
+
+def thesis(interval: int) -> adance.AdaNCE:
+    """Algorithm 3.1: the ratio at temperature 1, fresh noise every step."""
+    return adance.AdaNCE(short_run(), interval, ratio_temperature=1.0, margin=0.0, pool=0)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """An objective, and the settings of the loop that differ from the default."""
+
+    title: str
+    objective: Callable[[], adance.AdaNCE]
+    loop: Mapping[str, Any]
+
+
+RECIPES: dict[str, Recipe] = {
+    "thesis-K1": Recipe("thesis, K = 1", lambda: thesis(1), THESIS_LOOP),
+    "default-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(), {}),
+    "default-K1": Recipe("default, K = 1", lambda: adance.AdaNCE(interval=1), {}),
+    "budget-K1": Recipe(
+        "K = 1 with 3-step chains: the budget of K = 50", lambda: adance.AdaNCE(short_run(3), interval=1), {}
+    ),
+    "default-K20": Recipe("default, K = 20", lambda: adance.AdaNCE(interval=20), {}),
+    "default-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(interval=10), {}),
+    "default-K5": Recipe("default, K = 5", lambda: adance.AdaNCE(interval=5), {}),
+    "default-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
+    "no-margin-K50": Recipe("K = 50 without margin", lambda: adance.AdaNCE(margin=0.0), {}),
+    "thesis-K50": Recipe("thesis, K = 50", lambda: thesis(50), THESIS_LOOP),
+    "thesis-K10": Recipe("thesis, K = 10", lambda: thesis(10), THESIS_LOOP),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="digits", help="a labelled set of images, by name or file")
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
+    parser.add_argument("--only", default=",".join(RECIPES), help="recipes, by commas")
+    parser.add_argument("--quick", action="store_true", help="2,000 steps, one seed, nothing kept")
+    parser.add_argument("--table", action="store_true", help="only the table of what is there")
+    args = parser.parse_args()
+    if args.quick:
+        for name in args.only.split(","):
+            print(RECIPES[name].title, json.dumps(train(name, args.data, 0, 2000)), flush=True)
+        return
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    if not args.table:
+        runs = [(name, args.data, int(seed)) for seed in args.seeds.split(",") for name in args.only.split(",")]
+        Parallel(args.jobs)(delayed(keep)(*run) for run in runs)
+    text = table(Path(args.data).stem)
+    print(text)
+    if args.data == "digits":
+        figures.put_between_markers(DOCS / "long-intervals.md", text, BEGIN, END)
+
+
+def keep(name: str, source: str, seed: int) -> None:
+    """One run, in its own file."""
+    kept = RESULTS / f"{Path(source).stem}-{name}-{seed}.json"
+    if kept.exists():
+        return
+    result = train(name, source, seed, STEPS)
+    kept.write_text(json.dumps(result) + "\n")
+    print(f"{kept.stem}: {result}", flush=True)
+
+
+def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
+    """Quality along training, and what it cost."""
+    torch.set_num_threads(1)
+    data, recipe = adance.load_data(source), RECIPES[name]
+    judge = Judge(data)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        energy = adance.MLP(data.event_shape)
+    found, began = [], time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for share in SHARES:
+            until, out = int(share * steps), Path(folder) / "run"
+            if found:
+                trainer = adance.Trainer.resume(out, steps=until, device="cpu", show_progress=False)
+            else:
+                loop = {"sample_every": 0, "log_every": 500, "seed": seed, "steps": until, **recipe.loop}
+                settings = adance.Settings(**loop)
+                options: dict[str, Any] = {"device": "cpu", "show_progress": False}
+                trainer = adance.Trainer(energy, recipe.objective(), data, settings, out, **options)
+            try:
+                run = trainer.fit()
+            except adance.DivergedError as error:
+                return {"diverged": str(error)}
+            # what a run was trained with differs between recipes; what it is judged by does not
+            run = replace(run, kernel=short_run())
+            found.append(judge.distance(run.sample(DRAWS)))
+        seconds = run.folder.read_metrics()[-1]["seconds"]
+        return {
+            "frechet": found,
+            "quality": statistics.mean(found),
+            "long_run": judge.distance(run.sample(DRAWS, steps=600)),
+            "gradients": run.folder.read_metrics()[-1]["energy_gradients"],
+            "seconds": seconds,
+            "wall": time.monotonic() - began,
+            "floor": judge.floor,
+        }
+
+
+class Judge:
+    """Fréchet distances to the held-out images in the features of a classifier of the set's own labels."""
+
+    def __init__(self, data: Dataset) -> None:
+        self.classifier = find_extractor("classifier", data)
+        self.target = load_reference(self.classifier, data, "test")
+        training = data.batch(torch.arange(min(len(data.train), 10_000)))
+        self.floor = frechet_distance(self.target, extract(self.classifier, training))
+
+    def distance(self, x: torch.Tensor) -> float:
+        """Of images ``x`` ``(N, C, H, W)``, clamped to [−1, 1]."""
+        return float(frechet_distance(self.target, extract(self.classifier, x.clamp(-1, 1))))
+
+
+def table(source: str) -> str:
+    """The table in Markdown."""
+    found = {name: results(source, name) for name in RECIPES}
+    reference = [row["quality"] for row in found["thesis-K1"] if "quality" in row]
+    lines = [
+        "| recipe | seeds | Fréchet distance | long-run | relative to the thesis's K = 1, 90 % | gradients, millions |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, rows in found.items():
+        done = [row for row in rows if "quality" in row]
+        if not rows:
+            continue
+        if not done:
+            lines.append(f"| {RECIPES[name].title} | {len(rows)} | diverged | | | |")
+            continue
+        quality = [row["quality"] for row in done]
+        diverged = f", {len(rows) - len(done)} diverged" if len(done) < len(rows) else ""
+        lines.append(
+            f"| {RECIPES[name].title} | {len(done)}{diverged} | {spread(quality)} | "
+            f"{spread([row['long_run'] for row in done])} | {relative(quality, reference)} | "
+            f"{statistics.mean(row['gradients'] for row in done) / 1e6:.1f} |"
+        )
+    floors = {f"{row['floor']:.1f}" for rows in found.values() for row in rows if "floor" in row}
+    return "\n".join([*lines, "", f"{STEPS:,} steps; training images to held-out ones: {', '.join(sorted(floors))}."])
+
+
+def results(source: str, name: str) -> list[dict[str, Any]]:
+    """What has been kept of a recipe."""
+    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{source}-{name}-*.json"))]
+
+
+def spread(values: list[float]) -> str:
+    """Mean and standard deviation."""
+    deviation = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.1f}{deviation}"
+
+
+def relative(quality: list[float], reference: list[float]) -> str:
+    """Ratio of means, with a bootstrap interval over seeds where there are several of both."""
+    if not reference:
+        return "–"
+    ratio = statistics.mean(quality) / statistics.mean(reference)
+    if len(quality) < 2 or len(reference) < 2:
+        return f"{ratio:.2f}"
+    generator = torch.Generator().manual_seed(0)
+
+    def means(values: list[float]) -> torch.Tensor:
+        rows = torch.randint(len(values), (BOOTSTRAPS, len(values)), generator=generator)
+        return torch.tensor(values)[rows].mean(1)
+
+    low, high = (means(quality) / means(reference)).quantile(torch.tensor([0.05, 0.95])).tolist()
+    return f"{ratio:.2f} ({low:.2f} to {high:.2f})"
+
+
+if __name__ == "__main__":
+    main()
