@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import thesis_figures as figures
 import torch
 from joblib import Parallel, delayed
 from torch import Tensor
@@ -31,6 +32,7 @@ SETS = ("8gaussians", "checkerboard", "rings", "2spirals")
 HIDDEN = (128, 128, 128)
 SETTINGS = {"steps": 2000, "batch_size": 256, "lr": 1e-3, "schedule": "linear", "ema": 0.99, "sample_every": 0}
 GRID = 400
+BEGIN, END = "<!-- table: written by benchmarks/density2d.py -->", "<!-- end of table -->"
 
 OBJECTIVES: dict[str, Callable[[], Objective]] = {
     "NCE": lambda: adance.NCE(),
@@ -182,7 +184,9 @@ def main() -> None:
             for objective in args.objectives.split(",")
         ]
         Parallel(args.jobs)(delayed(train)(*run) for run in runs)
-    print(table())
+    text = table()
+    print(text)
+    figures.put_between_markers(DOCS / "density2d.md", text, BEGIN, END)
     draw(DOCS / "images" / "density2d.png")
 
 

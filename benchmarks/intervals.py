@@ -1,6 +1,7 @@
 """What the interval K does to quality and to cost, and what a chain's budget buys at K = 1 instead.
 
-    python benchmarks/intervals.py [--data digits|FILE.npz] [--seeds 0,1,2] [--jobs 2] [--only NAME,…] [--quick] [--table]
+    python benchmarks/intervals.py [--data digits|FILE.npz] [--seeds 0,1,2] [--jobs 2] [--only NAME,…] [--table]
+    python benchmarks/intervals.py --quick
 
 Trains by every recipe below on a labelled set of images, measures Fréchet distances of 1,000 fresh samples to the
 held-out images in a classifier's features at three quarters, seven eighths and the end of training (their mean is the
