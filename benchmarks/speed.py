@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from adance.energies import MLP, ConvNet, freeze
 from adance.energies.fast import fast_copy
+from adance.energies.spectral import normalize_layers
 from adance.objectives import AdaNCE, ContrastiveDivergence, Objective
 from adance.samplers import Langevin, run_chains
 from adance.training.speed import gradient_flops
@@ -46,6 +47,19 @@ def net(name: str, width: float = 1.0) -> nn.Module:
     if name == "MLP":
         return MLP((2,), [128, 128], base=False)
     return ConvNet(SHAPES[name][1:], name, width)
+
+
+def peers_net(name: str) -> nn.Module:
+    """The same of torch's own layers."""
+    if name == "MLP":
+        return net(name)
+    torch.manual_seed(0)
+    energy = ConvNet(SHAPES[name][1:], name, spectral_norm=False)
+    for layer in energy.modules():
+        if isinstance(layer, nn.Conv2d):
+            layer.__class__ = nn.Conv2d
+    normalize_layers(energy)
+    return energy
 
 
 def kernel(name: str, steps: int) -> Langevin:
@@ -93,8 +107,8 @@ def ebmkit_sampler(k: Langevin) -> Any:
 
 def chains(name: str, steps: int, device: str) -> Contestants:
     """One chain of each contestant."""
-    energy, x, k = net(name).to(device), start(SHAPES[name], device), kernel(name, steps)
-    plain = freeze(energy)
+    energy, x, k = peers_net(name).to(device), start(SHAPES[name], device), kernel(name, steps)
+    plain = freeze(net(name).to(device))
     ways: Contestants = {"plain": lambda: plain_chain(energy, x, k)}
     if importlib.util.find_spec("torchebm"):
         torchebm = torchebm_sampler(energy, k)
@@ -147,14 +161,14 @@ def training(name: str, steps: int, device: str) -> tuple[Contestants, int]:
     if importlib.util.find_spec("torchebm"):
         from torchebm.losses import ContrastiveDivergence as TorchebmCD
 
-        energy = net(name).to(device)
+        energy = peers_net(name).to(device)
         sampler = torchebm_sampler(energy, k)
         cd = TorchebmCD(sampler.model, sampler, k_steps=steps, device=device)
         ways["torchebm CD"] = peer_step(lambda: cd(x)[0], energy)
     if importlib.util.find_spec("ebm"):
         import ebm
 
-        other = net(name).to(device)
+        other = peers_net(name).to(device)
         ebmkit = ebm.ContrastiveDivergence(ebmkit_sampler(k))
         ways["ebmkit CD"] = peer_step(lambda: ebmkit(other, x).loss, other)
     ways["adance CD"] = adance_step(ContrastiveDivergence(steps, k), net(name).to(device), x, dtype)
@@ -216,7 +230,7 @@ def training_table(device: str, repeats: int, steps: int = 30) -> list[str]:
     lines = ["| net | training step | ms | fastest peer's CD / this |", "|---|---|---|---|"]
     for name in ("A", "MLP"):
         ways, interval = training(name, steps, device)
-        found = take_turns(ways, max(2, repeats // 2), device)
+        found = take_turns(ways, repeats, device)
         pool, step = found.pop("AdaNCE, its pool"), found["AdaNCE, a step from the pool"]
         found[f"AdaNCE, K = {interval}: a step and its share of the pool"] = step + pool / interval
         peer = min((found[f"{p} CD"] for p in PEERS if f"{p} CD" in found), default=float("nan"))
@@ -277,7 +291,8 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     warnings.simplefilter("ignore", DeprecationWarning)
     for part in [args.only] if args.only else tables:
-        lines = [f"{machine(args.device, args.repeats)}.", "", *tables[part](args.device, args.repeats)]
+        repeats = max(2, args.repeats // 2) if part == "training" else args.repeats
+        lines = [f"{machine(args.device, repeats)}.", "", *tables[part](args.device, repeats)]
         print("\n".join(lines), flush=True)
         if args.write:
             write(part, lines)

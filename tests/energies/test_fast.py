@@ -3,7 +3,8 @@ import torch
 from torch import nn
 
 from adance.energies import MLP, ConvNet, energy_and_gradient, freeze, refresh
-from adance.energies.fast import FastConv2d, fast_copy
+from adance.energies.fast import fast_copy
+from adance.energies.layers import FastConv2d
 
 
 def agree(energy, x, dtype=None, **tolerances):
@@ -56,6 +57,16 @@ def test_any_convolution(layer):
     agree(Summed(), torch.randn(4, 3, 5, 6, dtype=torch.float64), rtol=1e-11, atol=1e-12)
 
 
+def test_our_own_convolutions_are_torchs():
+    energy, x = ConvNet((1, 8, 8)).double(), torch.randn(5, 1, 8, 8, dtype=torch.float64)
+    plain = freeze(energy)
+    for layer in plain.modules():
+        if type(layer) is FastConv2d:
+            layer.__class__ = nn.Conv2d
+    for one, other in zip(energy_and_gradient(energy.eval(), x), energy_and_gradient(plain, x), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-11, atol=1e-13)
+
+
 def test_bfloat16_multiplies_alone():
     x = torch.randn(6, 1, 8, 8)
     agree(ConvNet((1, 8, 8)), x, torch.bfloat16, rtol=0.05, atol=0.01)
@@ -70,7 +81,8 @@ def test_bfloat16_multiplies_alone():
 
 
 def test_a_refresh_reaches_it_and_the_plain_copy_is_left_alone():
-    energy, x = ConvNet((1, 8, 8)), torch.randn(6, 1, 8, 8)
+    energy = nn.Sequential(nn.Conv2d(1, 4, 3), nn.SiLU(), nn.Conv2d(4, 1, 6), nn.Flatten(0))
+    x = torch.randn(6, 1, 8, 8)
     plain = freeze(energy)
     fast = fast_copy(plain)
     assert any(isinstance(layer, FastConv2d) for layer in fast.modules())

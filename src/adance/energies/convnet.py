@@ -7,6 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from adance.configurable import Configurable
+from adance.energies.layers import FastConv2d
 from adance.energies.spectral import normalize_layers
 from adance.errors import InputError
 
@@ -49,7 +50,7 @@ class ConvNet(Configurable, nn.Module):
         layers: list[nn.Module] = []
         for kernel, stride, padding, wide in convolutions:
             wide = max(1, math.ceil(wide * width))
-            layers += [nn.Conv2d(channels, wide, kernel, stride, padding), nn.LeakyReLU(slope)]
+            layers += [FastConv2d(channels, wide, kernel, stride, padding), nn.LeakyReLU(slope)]
             channels = wide
         layers.append(nn.Flatten())
         for wide in hidden:

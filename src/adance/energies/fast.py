@@ -8,11 +8,9 @@ and nothing that was compiled for it is compiled again.
 import copy
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
-FEW_INPUTS = 32
-"""Up to so many inputs of one output a convolution on the CPU is a product with unfolded patches."""
+from adance.energies.layers import FastConv2d, FastLinear
 
 
 def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
@@ -26,7 +24,7 @@ def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
     for layer in fast.modules():
         if type(layer) is nn.Linear:
             layer.__class__ = FastLinear
-        elif type(layer) is nn.Conv2d and _is_plain(layer):
+        elif type(layer) is FastConv2d or (type(layer) is nn.Conv2d and _is_plain(layer)):
             layer.__class__ = FastConv2d
             layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
         else:
@@ -34,59 +32,6 @@ def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
         if dtype is not None:
             layer.to(dtype)
     return fast
-
-
-class FastLinear(nn.Linear):
-    """A linear layer that multiplies in the type of its weight."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs ``(..., O)`` of inputs ``(..., I)``, in the type of the inputs."""
-        return F.linear(x.to(self.weight.dtype), self.weight, self.bias).to(x.dtype)
-
-
-class FastConv2d(nn.Conv2d):
-    """A convolution that is written as a matrix product where it amounts to one, channels last elsewhere."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Outputs ``(B, O, H', W')`` of inputs ``(B, C, H, W)``, in the type of the inputs."""
-        narrow = x.to(self.weight.dtype)
-        return self._convolve(narrow).to(x.dtype)
-
-    def _convolve(self, x: Tensor) -> Tensor:
-        (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
-        h, w = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
-        if h == w == 1:
-            return self._cover(x[:, :, : kh - ph, : kw - pw])
-        if x.device.type == "cpu" and self.in_channels * kh * kw <= FEW_INPUTS:
-            return self._unfold(x, h, w)
-        return F.conv2d(
-            x.contiguous(memory_format=torch.channels_last), self.weight, self.bias, self.stride, self._pads
-        )
-
-    def _cover(self, x: Tensor) -> Tensor:
-        """The one position at which the kernel covers all of ``x`` that it reaches: a linear layer."""
-        (ph, pw), (h, w) = self._pads, x.shape[2:]
-        weight = self.weight[:, :, ph : ph + h, pw : pw + w]
-        # in the order in which they lie in memory
-        rows, weight = x.permute(0, 2, 3, 1).flatten(1), weight.permute(0, 2, 3, 1).flatten(1)
-        return F.linear(rows, weight, self.bias)[:, :, None, None]
-
-    def _unfold(self, x: Tensor, h: int, w: int) -> Tensor:
-        """A product with the ``h·w`` patches: so few inputs leave a convolution's own kernels idle."""
-        (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
-        padded = F.pad(x, (pw, pw, ph, ph)).permute(0, 2, 3, 1)
-        patches = [
-            padded[:, i : i + sh * (h - 1) + 1 : sh, j : j + sw * (w - 1) + 1 : sw]
-            for i in range(kh)
-            for j in range(kw)
-        ]
-        weight = self.weight.permute(0, 2, 3, 1).flatten(1)
-        return F.linear(torch.cat(patches, -1), weight, self.bias).permute(0, 3, 1, 2)
-
-    @property
-    def _pads(self) -> tuple[int, int]:
-        assert isinstance(self.padding, tuple)
-        return self.padding[0], self.padding[1]
 
 
 def _is_plain(layer: nn.Conv2d) -> bool:

@@ -1,6 +1,6 @@
 """The frozen copy: an energy without gradients, in evaluation mode, every parametrization folded into plain weights.
 
-It is the noise's density and the chain's fast path: spectral normalisation costs nothing in it.
+It is the noise's density, and what the chain's own copy is made from: spectral normalisation costs nothing in it.
 """
 
 import copy

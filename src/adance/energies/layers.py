@@ -1,0 +1,64 @@
+"""Linear layers and convolutions that compute what torch's do in the way that is fastest, by rules on shapes."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+FEW_INPUTS = 32
+"""Up to so many inputs of one output a convolution on the CPU is a product with unfolded patches."""
+
+
+class FastLinear(nn.Linear):
+    """A linear layer that multiplies in the type of its weight."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs ``(..., O)`` of inputs ``(..., I)``, in the type of the inputs."""
+        return F.linear(x.to(self.weight.dtype), self.weight, self.bias).to(x.dtype)
+
+
+class FastConv2d(nn.Conv2d):
+    """A convolution that is written as a matrix product where it amounts to one, channels last elsewhere.
+
+    Its groups and dilation must be 1, its padding numbers of zeros.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Outputs ``(B, O, H', W')`` of inputs ``(B, C, H, W)``, in the type of the inputs."""
+        narrow = x.to(self.weight.dtype)
+        return self._convolve(narrow).to(x.dtype)
+
+    def _convolve(self, x: Tensor) -> Tensor:
+        (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
+        h, w = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
+        if h == w == 1:
+            return self._cover(x[:, :, : kh - ph, : kw - pw])
+        if x.device.type == "cpu" and self.in_channels * kh * kw <= FEW_INPUTS:
+            return self._unfold(x, h, w)
+        return F.conv2d(
+            x.contiguous(memory_format=torch.channels_last), self.weight, self.bias, self.stride, self._pads
+        )
+
+    def _cover(self, x: Tensor) -> Tensor:
+        """The one position at which the kernel covers all of ``x`` that it reaches: a linear layer."""
+        (ph, pw), (h, w) = self._pads, x.shape[2:]
+        weight = self.weight[:, :, ph : ph + h, pw : pw + w]
+        # in the order in which they lie in memory
+        rows, weight = x.permute(0, 2, 3, 1).flatten(1), weight.permute(0, 2, 3, 1).flatten(1)
+        return F.linear(rows, weight, self.bias)[:, :, None, None]
+
+    def _unfold(self, x: Tensor, h: int, w: int) -> Tensor:
+        """A product with the ``h·w`` patches: so few inputs leave a convolution's own kernels idle."""
+        (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
+        padded = F.pad(x, (pw, pw, ph, ph)).permute(0, 2, 3, 1)
+        patches = [
+            padded[:, i : i + sh * (h - 1) + 1 : sh, j : j + sw * (w - 1) + 1 : sw]
+            for i in range(kh)
+            for j in range(kw)
+        ]
+        weight = self.weight.permute(0, 2, 3, 1).flatten(1)
+        return F.linear(torch.cat(patches, -1), weight, self.bias).permute(0, 3, 1, 2)
+
+    @property
+    def _pads(self) -> tuple[int, int]:
+        assert isinstance(self.padding, tuple)
+        return self.padding[0], self.padding[1]
