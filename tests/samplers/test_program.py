@@ -12,7 +12,7 @@ from adance.energies import MLP, freeze, refresh
 from adance.energies.fast import fast_copy
 from adance.energies.spectral import normalize_layers
 from adance.noises import Snapshot
-from adance.samplers import HMC, MALA, ChainStarts, Langevin, run_chains
+from adance.samplers import HMC, MALA, ChainStarts, Langevin, RandomWalkMetropolis, run_chains
 from adance.samplers.program import block_lengths
 
 IMAGE = (1, 7, 7)
@@ -119,6 +119,18 @@ def test_a_compiled_adapting_chain_is_the_eager_one():
     other = freeze(MLP((2,), [16]))
     refresh(energy, other)
     torch.testing.assert_close(*(run.x for run in both(MALA(), energy, x, 4, adapt=4)), **CLOSE)
+
+
+@pytest.mark.parametrize("kernel", [HMC(4, 1.2, 2), RandomWalkMetropolis(4, 0.5)], ids=["HMC", "random walk"])
+def test_compiled_chains_record_and_call_back_as_eager_ones_do(kernel):
+    seen, x = [], torch.randn(64, 2, generator=torch.Generator().manual_seed(4))
+    options = {"adapt": 2, "record": True, "callback": lambda i, x: seen.append((i, x.clone()))}
+    compiled, eager = both(kernel, freeze(MLP((2,), [16])), x, **options)
+    torch.testing.assert_close(compiled.positions, eager.positions, **CLOSE)
+    assert [i for i, _ in seen] == [1, 2, 3, 4] * 2
+    for i, at in seen:
+        torch.testing.assert_close(at, eager.positions[i - 1], **CLOSE)
+    assert 0.1 < eager.acceptance.mean() < 1
 
 
 def test_what_cannot_be_compiled_says_so_once_and_goes_on(generator):

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
-from adance.samplers.kernel import Kernel
+from adance.samplers.kernel import SplitKernel
 from adance.samplers.mass import Mass
-from adance.samplers.moves import adapted, choose, decide, initial_step, rows
+from adance.samplers.moves import adapted, choose, decide_by, initial_step, rows
 from adance.samplers.record import StepInfo
 
 Velocity = Callable[[Tensor], Tensor]
@@ -93,7 +93,7 @@ class HMCState(NamedTuple):
     updates: Tensor
 
 
-class HMC(Kernel):
+class HMC(SplitKernel):
     """Momenta ``v ~ N(0, T·M)``, L leapfrog steps, taken with probability ``min(1, e^((H(x, v) − H(x', v'))/T))``.
 
     ``H(x, v) = E(x) + ½ vᵀM⁻¹v``, summed over the whole event. The gradient is carried over, so that a step costs L.
@@ -159,30 +159,29 @@ class HMC(Kernel):
             self.mass.check(x)
         return HMCState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
 
-    def step(
-        self, energy: Energy, state: HMCState, generator: torch.Generator | None = None
-    ) -> tuple[HMCState, StepInfo]:
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """ξ of the momenta ``(B, *event)``, uniform numbers ``(B,)`` that decide, and with jitter those of ε."""
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        shares = (len(x),) if self.jitter == 0 else (2, len(x))
+        uniform = torch.rand(shares, generator=generator, dtype=x.dtype, device=x.device)
+        return (noise, uniform) if self.jitter == 0 else (noise, *uniform)
+
+    def move(self, energy: Energy, state: HMCState, numbers: tuple[Tensor, ...]) -> tuple[HMCState, StepInfo]:
         """Move every chain once, with L gradients; a trajectory whose end has a non-finite energy is refused."""
         x, T = state.x, self.temperature
-        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        noise, u, *jitter = numbers
         momentum = T**0.5 * (noise if self.mass is None else self.mass.root(noise))
         velocity = None if self.mass is None else self.mass.solve
-        eps = self._jittered(state.step_size, x, generator)
+        eps = rows(state.step_size * (1 + self.jitter * (2 * jitter[0] - 1)) if jitter else state.step_size, x)
         end = leapfrog(energy, x, momentum, eps, self.leapfrog_steps, velocity, state.gradient)
         log_ratio = (state.energy - end.energy + _kinetic(momentum, velocity) - _kinetic(end.momentum, velocity)) / T
-        taken, probability = decide(log_ratio, end.energy, generator)
+        taken, probability = decide_by(u, log_ratio, end.energy)
         moved = state._replace(
             x=choose(taken, end.x, x),
             energy=choose(taken, end.energy, state.energy),
             gradient=choose(taken, end.gradient, state.gradient),
         )
         return moved, StepInfo(state.energy, state.gradient.flatten(1).norm(dim=1), taken, probability)
-
-    def _jittered(self, step_size: Tensor, x: Tensor, generator: torch.Generator | None) -> Tensor:
-        if self.jitter == 0:
-            return rows(step_size, x)
-        u = torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
-        return rows(step_size * (1 + self.jitter * (2 * u - 1)), x)
 
     def adapt(self, state: HMCState, info: StepInfo) -> HMCState:
         """Steer log ε towards the target acceptance."""

@@ -153,24 +153,26 @@ def run_chains(
         first = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
         if compile and not isinstance(kernel, SplitKernel):
             say_not_compiled(kernel, energy, "the kernel draws and moves in one")
-        in_blocks = compile and isinstance(kernel, SplitKernel) and not record and callback is None
-        walk: Callable[..., Iterator[tuple[Any, StepInfo]]] = walk_in_blocks if in_blocks else _walk
-        for i, (state, info) in enumerate(walk(kernel, energy, first, steps, adapt, generator), 1):
-            recorder.add(i, info, state.x)
+        in_blocks = compile and isinstance(kernel, SplitKernel)
+        walk: Callable[..., Iterator[tuple[Tensor, Any, StepInfo]]] = walk_in_blocks if in_blocks else _walk
+        state: Any = None
+        for i, (x, last, info) in enumerate(walk(kernel, energy, first, steps, adapt, generator), 1):
+            state = last
+            recorder.add(i, info, x)
             if callback is not None:
-                callback(i, state.x)
+                callback(i, x)
         spent = len(x) * (steps * kernel.gradients_per_step + kernel.gradients_at_init)
         return _chains(state.x, recorder, getattr(state, "step_size", None), spent, state)
 
 
 def _walk(
     kernel: Kernel, energy: Energy, state: Any, steps: int, adapt: int, generator: torch.Generator | None = None
-) -> Iterator[tuple[Any, StepInfo]]:
+) -> Iterator[tuple[Tensor, Any, StepInfo]]:
     for i in range(1, steps + 1):
         state, info = kernel.step(energy, state, generator)
         if i <= adapt:
             state = kernel.adapt(state, info)
-        yield state, info
+        yield state.x, state, info
 
 
 def _chains(x: Tensor, recorder: Recorder, step_size: Tensor | None, gradients: int, state: Any) -> Chains:

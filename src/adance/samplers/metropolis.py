@@ -9,8 +9,8 @@ from adance.configurable import Configurable
 from adance.energies.analytic import Density
 from adance.energies.energy import Energy
 from adance.errors import InputError
-from adance.samplers.kernel import Kernel
-from adance.samplers.moves import adapted, choose, decide, energies, initial_step, rows
+from adance.samplers.kernel import Kernel, SplitKernel
+from adance.samplers.moves import adapted, choose, decide, decide_by, energies, initial_step, rows
 from adance.samplers.record import StepInfo
 
 
@@ -23,7 +23,7 @@ class MetropolisState(NamedTuple):
     updates: Tensor
 
 
-class RandomWalkMetropolis(Kernel):
+class RandomWalkMetropolis(SplitKernel):
     """Proposals ``x' = x + sξ``, taken with probability ``min(1, exp(−(E(x') − E(x))/T))``.
 
     Args:
@@ -65,15 +65,20 @@ class RandomWalkMetropolis(Kernel):
         """The state of chains at ``x`` ``(B, *event)``; costs one energy."""
         return MetropolisState(x, energies(energy, x), *initial_step(self.step_size, step_size, x))
 
-    def step(
-        self, energy: Energy, state: MetropolisState, generator: torch.Generator | None = None
+    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+        """ξ ``(B, *event)``, and the uniform numbers ``(B,)`` that decide."""
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        return noise, torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
+
+    def move(
+        self, energy: Energy, state: MetropolisState, numbers: tuple[Tensor, ...]
     ) -> tuple[MetropolisState, StepInfo]:
         """Move every chain once, with one energy; a proposal with a non-finite energy is refused."""
         x, values = state.x, state.energy
-        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        noise, u = numbers
         proposal = x + rows(state.step_size, x) * noise
         new_values = energies(energy, proposal)
-        taken, probability = decide((values - new_values) / self.temperature, new_values, generator)
+        taken, probability = decide_by(u, (values - new_values) / self.temperature, new_values)
         moved = state._replace(x=choose(taken, proposal, x), energy=choose(taken, new_values, values))
         return moved, StepInfo(values, None, taken, probability)
 

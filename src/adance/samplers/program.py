@@ -36,17 +36,20 @@ def walk_in_blocks(
     steps: int,
     adapt: int,
     generator: torch.Generator | None = None,
-) -> Iterator[tuple[Any, StepInfo]]:
-    """What each step saw, with the state at the end of its block; the first ``adapt`` steps adapt the step size."""
+) -> Iterator[tuple[Tensor, Any, StepInfo]]:
+    """Positions after each step, the state at the end of its block, and what the step saw.
+
+    The first ``adapt`` steps adapt the step size.
+    """
     buffers: list[Tensor] = []
     adapt = min(adapt, steps)
     for length, adapting in ((adapt, True), (steps - adapt, False)):
         for block in block_lengths(length, BLOCK_OF_VECTORS if is_vector(state.x.shape[1:]) else BLOCK_OF_IMAGES):
             buffers = _draw(kernel, state.x, block, generator, buffers)
             args = kernel, energy, state, [buffer[:block] for buffer in buffers], adapting
-            state, seen = _run_compiled(*args) or advance(*args)
+            state, positions, seen = _run_compiled(*args) or advance(*args)
             for i in range(block):
-                yield state, StepInfo._make(None if field is None else field[i] for field in seen)
+                yield positions[i], state, StepInfo._make(None if field is None else field[i] for field in seen)
 
 
 def block_lengths(steps: int, most: int) -> list[int]:
@@ -61,15 +64,20 @@ def block_lengths(steps: int, most: int) -> list[int]:
 
 def advance(
     kernel: "SplitKernel", energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
-) -> tuple[Any, StepInfo]:
-    """As many steps as there are ``numbers`` ``(steps, ...)``; what they saw is stacked, ``(steps, B)``."""
-    infos = []
+) -> tuple[Any, Tensor, StepInfo]:
+    """As many steps as there are ``numbers`` ``(steps, ...)``.
+
+    Positions after each ``(steps, B, *event)`` and what each saw ``(steps, B)`` are stacked.
+    """
+    positions, infos = [], []
     for drawn in zip(*numbers, strict=True):
         state, info = kernel.move(energy, state, drawn)
         if adapting:
             state = kernel.adapt(state, info)
+        positions.append(state.x)
         infos.append(info)
-    return state, StepInfo._make(None if seen[0] is None else torch.stack(seen) for seen in zip(*infos, strict=True))
+    seen = StepInfo._make(None if of[0] is None else torch.stack(of) for of in zip(*infos, strict=True))
+    return state, torch.stack(positions), seen
 
 
 def say_not_compiled(kernel: object, energy: Energy, reason: str) -> None:
@@ -95,7 +103,7 @@ def _draw(
 
 def _run_compiled(
     kernel: "SplitKernel", energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
-) -> tuple[Any, StepInfo] | None:
+) -> tuple[Any, Tensor, StepInfo] | None:
     """What the compiled program returns, or ``None`` where there can be none; the first time it says why."""
     if (type(kernel), type(energy)) in _refused:
         return None
@@ -114,5 +122,5 @@ def _run_compiled(
 
 
 @cache
-def _compiled(on_cuda: bool) -> Callable[..., tuple[Any, StepInfo]]:
+def _compiled(on_cuda: bool) -> Callable[..., tuple[Any, Tensor, StepInfo]]:
     return torch.compile(advance, fullgraph=True, dynamic=False, mode="reduce-overhead" if on_cuda else None)
