@@ -58,16 +58,18 @@ class Recipe:
 
 RECIPES: dict[str, Recipe] = {
     "thesis-K1": Recipe("thesis, K = 1", lambda: thesis(1), THESIS_LOOP),
-    "default-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(), {}),
-    "default-K1": Recipe("default, K = 1", lambda: adance.AdaNCE(interval=1), {}),
-    "budget-K1": Recipe(
-        "K = 1 with 3-step chains: the budget of K = 50", lambda: adance.AdaNCE(short_run(3), interval=1), {}
-    ),
+    "default-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
+    "default-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(interval=50), {}),
     "default-K20": Recipe("default, K = 20", lambda: adance.AdaNCE(interval=20), {}),
-    "default-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(interval=10), {}),
     "default-K5": Recipe("default, K = 5", lambda: adance.AdaNCE(interval=5), {}),
     "default-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
-    "no-margin-K50": Recipe("K = 50 without margin", lambda: adance.AdaNCE(margin=0.0), {}),
+    "budget-K1": Recipe(
+        "K = 1 with 3-step chains: the budget of K = 10", lambda: adance.AdaNCE(short_run(3), interval=1), {}
+    ),
+    "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: adance.AdaNCE(interval=50, margin=0.01), {}),
+    "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: adance.AdaNCE(interval=5, margin=0.01), {}),
+    "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: adance.AdaNCE(), THESIS_LOOP),
+    "default-K1": Recipe("default, K = 1", lambda: adance.AdaNCE(interval=1), {}),
     "thesis-K50": Recipe("thesis, K = 50", lambda: thesis(50), THESIS_LOOP),
     "thesis-K10": Recipe("thesis, K = 10", lambda: thesis(10), THESIS_LOOP),
 }

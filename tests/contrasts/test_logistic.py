@@ -142,3 +142,28 @@ def test_a_contrast_without_a_limit_says_so():
     assert Square()(r, r[:, None]).item() == -0.5
     with pytest.raises(InputError, match="Square"):
         Square().limit(r, r[:, None])
+
+
+@pytest.mark.parametrize("nu", [1, 4])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 30.0])
+def test_the_fitted_constant_is_that_of_the_least_loss(nu, scale):
+    generator = torch.Generator().manual_seed(nu)
+    contrast = Logistic(nu)
+    data, noise = (
+        scale * torch.randn(n, generator=generator, dtype=torch.float64) + shift
+        for n, shift in ((50, 3), (50 * nu, -1))
+    )
+    noise = noise.view(50, nu)
+    c = contrast.constant(data, noise).requires_grad_()
+    slope = torch.autograd.grad(contrast(data - c, noise - c), c)[0]
+    assert abs(slope.item()) < 1e-5
+    least = contrast(data - c, noise - c)
+    for step in (-0.01, 0.01):
+        assert contrast(data - c - step * scale, noise - c - step * scale) > least
+    torch.testing.assert_close(contrast.constant(data + 5, noise + 5), c.detach() + 5, rtol=0, atol=1e-5 * scale)
+
+
+def test_equal_ratios_are_their_own_constant():
+    for nu in (1, 3):
+        zeros = torch.zeros(4), torch.zeros(4, nu)
+        assert Logistic(nu).constant(*zeros) == 0

@@ -116,7 +116,7 @@ def test_margin_is_nce_with_a_posterior_ratio(margin):
     # With ν = e^{δ/T} the posterior of a datum is u/(ν + u) = σ(r − δ/T); each term of the loss is NCE's, times T.
     T = 0.1
     energy, x = net(), DATA[:8].double()
-    objective = prepared(energy, x, interval=10, margin=margin, ratio_temperature=T, normalize=False)
+    objective = prepared(energy, x, interval=10, margin=margin, ratio_temperature=T, normalize=False, centre=False)
     move(energy)
     out, noise = loss_and_noise(objective, energy, x)
     u_data, u_noise = ((d / T).exp() for d in gaps(objective, energy, x, noise))
@@ -136,19 +136,21 @@ def test_gradients_keep_their_scale_whatever_the_ratio_temperature():
     close(scales[2], scales[0])
 
 
-def test_ratio_temperature_is_by_default_the_chain_s():
+def test_ratio_temperature_is_the_chain_s_where_nothing_is_fitted():
     energy = net(torch.float32)
-    assert prepared(energy, DATA, sampler=Langevin(2, 1.0, 0.005)).temperature == pytest.approx(1.25e-5)
-    assert prepared(energy, DATA, sampler=MALA(2, temperature=0.3)).temperature == 0.3
-    assert prepared(energy, DATA, ratio_temperature=0.7).temperature == 0.7
-    assert prepared(energy, DATA, ratio_temperature=0.0).temperature == 0
-    assert prepared(energy, DATA, sampler=None).temperature == pytest.approx(1.25e-5)
+    assert prepared(energy, DATA, centre=False, sampler=Langevin(2, 1.0, 0.005)).temperature == pytest.approx(1.25e-5)
+    assert prepared(energy, DATA, centre=False, sampler=MALA(2, temperature=0.3)).temperature == 0.3
+    assert prepared(energy, DATA, centre=False, ratio_temperature=0.7).temperature == 0.7
+    assert prepared(energy, DATA, centre=False, ratio_temperature=0.0).temperature == 0
+    assert prepared(energy, DATA, centre=False, sampler=None).temperature == pytest.approx(1.25e-5)
+    assert prepared(energy, DATA, interval=20).temperature == pytest.approx(0.05 / 20)
+    assert prepared(energy, DATA, interval=1).temperature == chain().temperature
 
 
-def test_the_ratio_of_vectors_is_damped_by_default_at_long_intervals():
+def test_the_ratio_of_vectors_is_damped_by_default():
     vectors, energy = torch.randn(20, 2, generator=torch.Generator().manual_seed(0)), MLP((2,), (4,))
     sampler = MALA(2, temperature=0.3)
-    for options, temperature in [({}, 0.003), ({"interval": 1}, 0.3), ({"ratio_temperature": 0.3}, 0.3)]:
+    for options, temperature in [({}, 0.015), ({"interval": 50}, 0.003), ({"interval": 1}, 0.3)]:
         objective = AdaNCE(sampler=sampler, buffer=200, **options)
         objective.prepare(energy, vectors, 20)
         assert objective.temperature == pytest.approx(temperature)
@@ -156,7 +158,7 @@ def test_the_ratio_of_vectors_is_damped_by_default_at_long_intervals():
 
 def test_defaults():
     objective = AdaNCE()
-    assert (objective.noise.interval, objective.margin, objective.normalize) == (50, 0.01, True)
+    assert (objective.noise.interval, objective.margin, objective.normalize) == (10, 0.0, True)
     assert objective.noise.starts.kind == "rejuvenated"
     assert objective.noise.starts.capacity == 5000
     assert objective.contrast.noises == 1
@@ -284,7 +286,7 @@ def test_energy_gradients_are_counted():
 def test_metrics_are_those_by_hand():
     T, x = 0.05, DATA[:8].double()
     energy = net()
-    objective = prepared(energy, x, interval=10, ratio_temperature=T, noises=2)
+    objective = prepared(energy, x, interval=10, ratio_temperature=T, noises=2, centre=False)
     move(energy)
     out, noise = loss_and_noise(objective, energy, x)
     r_data, r_noise = (d / T for d in gaps(objective, energy, x, noise))
@@ -386,7 +388,7 @@ def test_bad_settings_are_refused(settings):
 def test_it_is_a_contrast_times_a_noise():
     energy, x = net(torch.float32), DATA[:8]
     one = AdaNCE(chain(), interval=3, buffer=50)
-    two = Contrastive(Logistic(), Snapshot(chain(), copy.deepcopy(one.noise.starts), 3), margin=0.01)
+    two = Contrastive(Logistic(), Snapshot(chain(), copy.deepcopy(one.noise.starts), 3), 0.05 / 3, centre=True)
     for objective in (one, two):
         objective.prepare(energy, x, generator=seed(1))
     assert one.loss(energy, x, seed()).value == two.loss(energy, x, seed()).value
@@ -420,3 +422,39 @@ def test_learns_the_scale_of_a_gaussian(generator):
     a, b = averaged.tolist()
     assert 1 / a == pytest.approx(data.var(correction=0).item(), rel=0.03)
     assert -b / a == pytest.approx(data.mean().item(), abs=0.015)
+
+
+def test_a_constant_in_the_energy_is_fitted_away():
+    energy, T, x = net(), 0.01, DATA[:8].double()
+    objective = prepared(energy, x, interval=5, ratio_temperature=T, centre=True)
+    other = prepared(energy, x, interval=5, ratio_temperature=T, margin=0.0)
+    with torch.no_grad():
+        for parameter in energy.parameters():
+            parameter.add_(0.01 * torch.randn(parameter.shape, generator=seed(2), dtype=parameter.dtype))
+    values, slopes = [], []
+    for shift in (0.0, 0.3):
+        with torch.no_grad():
+            energy.net[-1].bias.add_(shift)
+        values.append(loss_and_noise(objective, energy, x)[0].value)
+        # the bias of the output, that very constant, is not pulled either way
+        bias = torch.autograd.grad(values[-1], energy.net[-1].bias, retain_graph=True)[0]
+        assert abs(bias) < 1e-4
+        slopes.append(gradients(values[-1], energy))
+        unfitted = loss_and_noise(other, energy, x)[0].value
+        assert values[-1] <= unfitted
+    torch.testing.assert_close(*values, rtol=1e-3, atol=0)
+    torch.testing.assert_close(*slopes, rtol=1e-3, atol=1e-3 * float(slopes[0].abs().max()))
+
+
+def test_right_after_a_refresh_fitting_changes_nothing():
+    energy, x = net(), DATA[:8].double()
+    fitted, plain = (prepared(energy, x, interval=5, margin=0.0, centre=centre) for centre in (True, False))
+    found = [gradients(loss_and_noise(objective, energy, x)[0].value, energy) for objective in (fitted, plain)]
+    assert torch.equal(*found)
+
+
+def test_a_margin_and_a_fitted_constant_are_refused_together():
+    with pytest.raises(InputError, match="one of them"):
+        AdaNCE(margin=0.1, centre=True)
+    assert not AdaNCE(margin=0.1).centre
+    assert AdaNCE().centre

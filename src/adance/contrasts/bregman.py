@@ -7,6 +7,7 @@ derivatives satisfy dS0/dS1 = u. The data's gradient has the weight w(r) = uΨ''
 import math
 from abc import abstractmethod
 
+import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
@@ -61,6 +62,22 @@ class Logistic(Bregman):
     def s1(self, r: Tensor) -> Tensor:
         """−softplus(log ν − r)."""
         return -softplus(math.log(self.noises) - r)
+
+    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """Where data and noise pull alike: ``E_data[σ(log ν − r + c)] = ν E_noise[σ(r − c − log ν)]``.
+
+        The left side rises with c and the right side falls, and they cross between the least and the greatest r. Each
+        round narrows that to a 64th; it ends where float32 does.
+        """
+        low, high = torch.aminmax(torch.cat([r_data.flatten(), r_noise.flatten()]))
+        shares, log_nu = torch.linspace(0, 1, 65, dtype=low.dtype, device=low.device)[:, None], math.log(self.noises)
+        for _ in range(4):
+            c = low + (high - low) * shares
+            data = (c + log_nu - r_data.flatten()).sigmoid().mean(1)
+            noise = self.noises * (r_noise.flatten() - c - log_nu).sigmoid().mean(1)
+            place = (data < noise).sum().clamp(1, 64)
+            low, high = c[place - 1, 0], c[place, 0]
+        return (low + high) / 2
 
     def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The hinge; its slopes at 0 are the logistic's (½ at ν = 1), so a step from r = 0 is the likelihood's."""

@@ -30,6 +30,14 @@ class Contrast(Configurable, ABC):
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The textbook loss, one number, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
 
+    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """The c, one number, at which the loss of ``r − c`` is least: what r leaves out of log(Z_θ/Z_n).
+
+        Raises:
+            InputError: The contrast cannot tell.
+        """
+        raise InputError(f"{type(self).__name__} cannot fit a constant in the ratio; give centre=False")
+
     def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The limit of ``T·loss(d/T)`` as T → 0, from energy differences d on data ``(B,)`` and on noise ``(B, M)``.
 

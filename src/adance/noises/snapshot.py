@@ -81,12 +81,17 @@ class Snapshot(Noise):
                 f"a pool of {needed} chains is larger than the replay buffer of {self.starts.capacity}; "
                 f"make the buffer at least {needed} or the pool smaller"
             )
-        self.sampler = self._given_sampler or default_sampler(data.shape[1:])
+        self.settle_sampler(data.shape[1:])
         self.frozen = freeze(energy)
         self.starts.prepare(_start_noise(data), generator)
         self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
         self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
         self.register_buffer("record", data.new_zeros(3))
+
+    def settle_sampler(self, event_shape: tuple[int, ...]) -> Kernel:
+        """The sampler that was given, or the default for events of this shape."""
+        self.sampler = self._given_sampler or default_sampler(event_shape)
+        return self.sampler
 
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True

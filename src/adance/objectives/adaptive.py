@@ -13,9 +13,8 @@ from adance.objectives.contrastive import Contrastive
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
 
-DAMPING = 0.01
-"""T of the ratio over the chain's, for vectors at K > 1. Were each snapshot's problem solved to its end, it would take
-log p this share of the way from the snapshot to the data: small enough to average over the chains of many snapshots."""
+REACH_OF_IMAGES, REACH_OF_VECTORS = 0.05, 0.5
+"""K·T of a centred ratio by default, in units of energy and of the chain's temperature: how far K steps may go."""
 
 
 class _Adaptive(Contrastive):
@@ -33,29 +32,33 @@ class _Adaptive(Contrastive):
         normalize: bool,
         energy_penalty: float,
         snapshots: int,
+        centre: bool | None,
     ) -> None:
         if snapshots < 1:
             raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
+        if centre is None:
+            centre = contrast.saturates and margin is None and ratio_temperature is None
         if margin is None:
-            margin = 0.01 if contrast.saturates and interval > 1 else 0.0
+            margin = 0.01 if contrast.saturates and interval > 1 and not centre else 0.0
         noise = (
             Snapshot(sampler, starts, interval, pool)
             if snapshots == 1
             else SnapshotMixture(sampler, starts, interval, pool, snapshots)
         )
-        super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty)
-        self.sampler = sampler
-        self._damping = 1.0
+        super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty, centre=centre)
+        self.sampler, self._interval = sampler, interval
+        self._reach = REACH_OF_IMAGES
 
     @property
     def temperature(self) -> float:
         """T of the ratio."""
-        given = self.ratio_temperature is not None or not self.contrast.saturates
-        return super().temperature * (1.0 if given else self._damping)
+        chosen = self.centre and self.ratio_temperature is None and self._interval > 1
+        return self._reach / self._interval if chosen else super().temperature
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         assert isinstance(self.noise, Snapshot)
-        self._damping = DAMPING if self.noise.interval > 1 and is_vector(data.shape[1:]) else 1.0
+        sampler = self.noise.settle_sampler(data.shape[1:])
+        self._reach = REACH_OF_VECTORS * sampler.temperature if is_vector(data.shape[1:]) else REACH_OF_IMAGES
         super()._prepare(energy, data, batch, generator)
         self.sampler = self.init_args["sampler"] = self.noise.sampler
 
@@ -63,8 +66,10 @@ class _Adaptive(Contrastive):
 class AdaNCE(_Adaptive):
     """Self-adapting noise-contrastive estimation (thesis Algorithm 3.1): the noise is an earlier copy of the model.
 
-    With ``r = (E_m(x) − E_θ(x) − δ)/T``, ``(B,)`` on data and ``(B, ν)`` on noise, the loss is
-    ``−E_data[log σ(r − log ν)] − ν E_noise[log σ(log ν − r)]``, times T.
+    With ``r = (E_m(x) − E_θ(x) − δ)/T − c``, ``(B,)`` on data and ``(B, ν)`` on noise, the loss is
+    ``−E_data[log σ(r − log ν)] − ν E_noise[log σ(log ν − r)]``, times T. c is fitted in each batch: it stands for the
+    unknown log(Z_θ/Z_m). T says how far one snapshot's chains may move the model: solved to its end, that problem has
+    ``E_θ = E_m − T log(p_data/p_m)`` up to a constant. docs/long-intervals.md says more.
 
     Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` it is maximum likelihood.
     Choose it for images and wherever no noise covers the data: it needs no second model, and with reused pools fewer
@@ -74,9 +79,9 @@ class AdaNCE(_Adaptive):
         sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
             images and ``MALA(steps=50)`` at T = 1 for vectors.
         interval: K, optimiser steps between snapshots.
-        ratio_temperature: T of the ratio; by default the sampler's, σ²/(2α), for images, and 0.01 of it for vectors, so
-            that a snapshot moves log p by a small share of its way to the data. The thesis has 1.
-        margin: δ in units of energy; by default 0.01, and 0 at K = 1.
+        ratio_temperature: T of the ratio. By default 0.05/K for images, a number for energies of spectrally normalised
+            nets; 0.5/K of the chain's temperature for vectors; without ``centre`` the chain's. The thesis has 1.
+        margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``centre`` at K > 1.
         pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.
         start: Where chains start.
@@ -86,6 +91,7 @@ class AdaNCE(_Adaptive):
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
+        centre: Fit c; by default where neither ``ratio_temperature`` nor ``margin`` is given. Without it c is 0.
 
     Raises:
         InputError: A number is out of range.
@@ -94,7 +100,7 @@ class AdaNCE(_Adaptive):
     def __init__(
         self,
         sampler: Kernel | None = None,
-        interval: int = 50,
+        interval: int = 10,
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,
@@ -105,6 +111,7 @@ class AdaNCE(_Adaptive):
         normalize: bool = True,
         energy_penalty: float = 0.0,
         snapshots: int = 1,
+        centre: bool | None = None,
     ) -> None:
         starts = ChainStarts(start, rejuvenation, buffer)
         super().__init__(
@@ -118,6 +125,7 @@ class AdaNCE(_Adaptive):
             normalize,
             energy_penalty,
             snapshots,
+            centre,
         )
 
 
@@ -137,7 +145,7 @@ class AdaBRM(_Adaptive):
         interval: K, optimiser steps between snapshots.
         ratio_temperature: T of the ratio; by default as for :class:`AdaNCE` for the logistic Ψ, and 1 for those that
             grow.
-        margin: δ in units of energy; by default 0.01 for the logistic Ψ at K > 1, else 0.
+        margin: δ in units of energy; by default as for :class:`AdaNCE` for the logistic Ψ, else 0.
         pool: As for :class:`AdaNCE`.
         start: Where chains start.
         rejuvenation: R, the share of chains that start from noise; by default 0.25 for images, 0.02 for vectors.
@@ -146,6 +154,7 @@ class AdaBRM(_Adaptive):
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
+        centre: As for :class:`AdaNCE`, for the logistic Ψ; others cannot.
 
     Raises:
         InputError: A number is out of range.
@@ -155,7 +164,7 @@ class AdaBRM(_Adaptive):
         self,
         psi: Psi | Bregman = "kl",
         sampler: Kernel | None = None,
-        interval: int = 50,
+        interval: int = 10,
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,
@@ -166,6 +175,7 @@ class AdaBRM(_Adaptive):
         normalize: bool = True,
         energy_penalty: float = 0.0,
         snapshots: int = 1,
+        centre: bool | None = None,
     ) -> None:
         starts = ChainStarts(start, rejuvenation, buffer)
         super().__init__(
@@ -179,4 +189,5 @@ class AdaBRM(_Adaptive):
             normalize,
             energy_penalty,
             snapshots,
+            centre,
         )

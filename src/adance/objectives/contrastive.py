@@ -39,6 +39,8 @@ class Contrastive(Objective):
         normalize: Divide by the contrast's curvature Ψ''(1), so that learning rates compare between contrasts.
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         learn_log_z: Learn log Z as a parameter.
+        centre: Take from r, in each batch, the constant at which the loss is least. An unnormalised noise leaves
+            log(Z_θ/Z_n) out of r; this is its estimate, and no gradient passes through it.
 
     The loss is NaN where a datum lies outside the noise's support, as it can with uniform noise.
 
@@ -55,6 +57,7 @@ class Contrastive(Objective):
         normalize: bool = True,
         energy_penalty: float = 0.0,
         learn_log_z: bool = False,
+        centre: bool = False,
     ) -> None:
         super().__init__()
         if ratio_temperature is not None and not ratio_temperature >= 0:
@@ -62,9 +65,11 @@ class Contrastive(Objective):
         if energy_penalty < 0:
             raise InputError(f"energy_penalty must be 0 or more, got {energy_penalty}")
         _refuse_misfits(contrast, noise, energy_penalty, learn_log_z)
+        if centre and (learn_log_z or margin != 0):
+            raise InputError("a fitted constant takes log Z and a margin out of the ratio again; give one of them")
         self.contrast, self.noise = contrast, noise
         self.ratio_temperature, self.margin = ratio_temperature, margin
-        self.normalize, self.energy_penalty = normalize, energy_penalty
+        self.normalize, self.energy_penalty, self.centre = normalize, energy_penalty, centre
         self.log_z = nn.Parameter(torch.zeros(())) if learn_log_z else None
 
     @property
@@ -120,6 +125,8 @@ class Contrastive(Objective):
         d = reference - energies
         if self.log_z is not None:
             d = d - T * self.log_z
+        if self.centre:
+            d = d - self._constant(d.detach(), n)
         # where a constant cancels, a margin on both sides would too
         noise_margin = 0.0 if self.contrast.ignores_constant else self.margin
         d_data, d_noise = d[:n] - self.margin, d[n:].view(n, -1) - noise_margin
@@ -136,6 +143,10 @@ class Contrastive(Objective):
             value = value + self.energy_penalty * (energies[:n].square().mean() + energies[n:].square().mean())
         detached = energies.detach()
         return LossOutput(value, detached[:n], detached[n:], lambda: self._measure(textbook, detached, d.detach(), n))
+
+    def _constant(self, d: Tensor, n: int) -> Tensor:
+        scale = self.temperature or d.abs().max().clamp(min=1e-30) * 1e-6  # the limit: a scale that is next to nothing
+        return scale * self.contrast.constant(d[:n] / scale, d[n:] / scale)
 
     def _after_step(self, energy: nn.Module, step: int) -> None:
         self.noise.after_step(energy, step)
