@@ -24,7 +24,7 @@ BEGIN, END = "<!-- table: written by benchmarks/thesis.py -->", "<!-- end of tab
 def interval_table(results: Results, intervals: Sequence[int], floor: float) -> str:
     """Fréchet distance and cost by K, as Markdown."""
     rows = [("", *(f"K = {k}" for k in intervals)), ("---", *("---:" for _ in intervals))]
-    for title, name in (("thesis: T_r = 1, fresh noise", "thesis"), ("default: T_r = T, margin, pool", "default")):
+    for title, name in (("thesis: T_r = 1, fresh noise", "thesis"), ("default: constant fitted, pool", "default")):
         by_interval = _with_shared_likelihood(results, name)
         rows.append((f"Fréchet distance, {title}", *(_mean(by_interval.get(k, []), "frechet", 1) for k in intervals)))
         cost = (_mean(by_interval.get(k, []), "energy_gradients", 1e6) for k in intervals)
