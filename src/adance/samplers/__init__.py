@@ -6,7 +6,7 @@ from adance.samplers.diagnostics import effective_sample_size, split_rhat, summa
 from adance.samplers.gibbs import BlockGibbs, Gibbs
 from adance.samplers.gibbs_with_gradients import GibbsWithGradients
 from adance.samplers.hmc import HMC, euler, leapfrog
-from adance.samplers.kernel import Chains, Kernel, run_chains
+from adance.samplers.kernel import Chains, Kernel, SplitKernel, run_chains
 from adance.samplers.langevin import Langevin
 from adance.samplers.mala import MALA
 from adance.samplers.mass import dense_mass, diagonal_mass
@@ -36,6 +36,7 @@ __all__ = [
     "Proposal",
     "RandomWalkMetropolis",
     "ReplayBuffer",
+    "SplitKernel",
     "StepInfo",
     "Tempering",
     "UnderdampedLangevin",

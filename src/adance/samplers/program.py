@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adance.samplers.kernel import SplitKernel
 
 BLOCK_OF_VECTORS, BLOCK_OF_IMAGES = 10, 2
-"""Most steps in one program. More take longer to compile, and gain little where a step itself is long."""
+"""Most gradients in one program. More take longer to compile, and gain little where a step itself is long."""
 
 PROGRAMS = 64
 """Most programs in one process."""
@@ -43,8 +43,10 @@ def walk_in_blocks(
     """
     buffers: list[Tensor] = []
     adapt = min(adapt, steps)
+    gradients = BLOCK_OF_VECTORS if is_vector(state.x.shape[1:]) else BLOCK_OF_IMAGES
+    most = max(1, gradients // max(1, kernel.gradients_per_step))
     for length, adapting in ((adapt, True), (steps - adapt, False)):
-        for block in block_lengths(length, BLOCK_OF_VECTORS if is_vector(state.x.shape[1:]) else BLOCK_OF_IMAGES):
+        for block in block_lengths(length, most):
             buffers = _draw(kernel, state.x, block, generator, buffers)
             args = kernel, energy, state, [buffer[:block] for buffer in buffers], adapting
             state, positions, seen = _run_compiled(*args) or advance(*args)
