@@ -150,7 +150,7 @@ def test_ratio_temperature_is_the_chain_s_where_nothing_is_fitted():
 def test_the_ratio_of_vectors_is_damped_by_default():
     vectors, energy = torch.randn(20, 2, generator=torch.Generator().manual_seed(0)), MLP((2,), (4,))
     sampler = MALA(2, temperature=0.3)
-    for options, temperature in [({}, 0.015), ({"interval": 50}, 0.003), ({"interval": 1}, 0.3)]:
+    for options, temperature in [({}, 0.003), ({"interval": 5}, 0.003), ({"interval": 1}, 0.3)]:
         objective = AdaNCE(sampler=sampler, buffer=200, **options)
         objective.prepare(energy, vectors, 20)
         assert objective.temperature == pytest.approx(temperature)
@@ -158,7 +158,7 @@ def test_the_ratio_of_vectors_is_damped_by_default():
 
 def test_defaults():
     objective = AdaNCE()
-    assert (objective.noise.interval, objective.margin, objective.normalize) == (10, 0.0, True)
+    assert (objective.margin, objective.normalize, objective.centre) == (0.0, True, True)
     assert objective.noise.starts.kind == "rejuvenated"
     assert objective.noise.starts.capacity == 5000
     assert objective.contrast.noises == 1
@@ -458,3 +458,14 @@ def test_a_margin_and_a_fitted_constant_are_refused_together():
         AdaNCE(margin=0.1, centre=True)
     assert not AdaNCE(margin=0.1).centre
     assert AdaNCE().centre
+
+
+@pytest.mark.parametrize(("event", "interval", "chains"), [(SHAPE, 10, 8), ((2,), 50, 40)])
+def test_the_interval_is_by_default_that_of_the_kind_of_event(event, interval, chains):
+    objective = AdaNCE(buffer=200)
+    objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())
+    assert (objective.noise.interval, objective.init_args["interval"], len(objective.noise.pool)) == (
+        interval,
+        interval,
+        chains,
+    )

@@ -36,7 +36,7 @@ class SnapshotMixture(Snapshot):
         self,
         sampler: Kernel | None,
         starts: ChainStarts,
-        interval: int = 50,
+        interval: int | None = None,
         pool: int | None = None,
         snapshots: int = 4,
     ) -> None:

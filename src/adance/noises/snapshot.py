@@ -15,7 +15,7 @@ from adance.energies.fast import fast_copy
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
 from adance.noises.noise import Noise
-from adance.samplers.defaults import default_sampler
+from adance.samplers.defaults import default_interval, default_sampler
 from adance.samplers.kernel import Kernel, run_chains
 from adance.samplers.starts import ChainStarts
 
@@ -26,7 +26,7 @@ class Snapshot(Noise):
     Args:
         sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
         starts: Where the chains start.
-        interval: K ≥ 1, optimiser steps between refreshes.
+        interval: K ≥ 1, optimiser steps between refreshes; by default 10 for images, 50 for vectors.
         pool: Chains drawn at each refresh, from which minibatches are taken without repeats until it is used up and
             shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``; 0 for conditional energies.
 
@@ -48,15 +48,16 @@ class Snapshot(Noise):
     record: Tensor
 
     def __init__(
-        self, sampler: Kernel | None, starts: ChainStarts, interval: int = 50, pool: int | None = None
+        self, sampler: Kernel | None, starts: ChainStarts, interval: int | None = None, pool: int | None = None
     ) -> None:
         super().__init__()
-        if interval < 1:
+        if interval is not None and interval < 1:
             raise InputError(f"interval is a number of optimiser steps, at least 1, got {interval}")
         if pool is not None and pool < 0:
             raise InputError(f"pool is a number of chains, 0 or more, got {pool}")
-        self.sampler, self.starts, self.interval, self.pool_size = sampler, starts, interval, pool
-        self._given_sampler, self._given_pool = sampler, pool
+        self.sampler, self.starts, self.pool_size = sampler, starts, pool
+        self.interval = interval or 1
+        self._given_sampler, self._given_interval, self._given_pool = sampler, interval, pool
         self.frozen: nn.Module | None = None
         self._begin()
 
@@ -69,6 +70,7 @@ class Snapshot(Noise):
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """Take the first snapshot, fill the buffer, and settle the pool's size for ``batch`` noises a step."""
         self._begin()
+        self.settle(data.shape[1:])
         if isinstance(energy, Given) and self._given_pool:
             raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
         usual = 0 if isinstance(energy, Given) else batch * math.ceil(self.interval / 10)
@@ -81,17 +83,16 @@ class Snapshot(Noise):
                 f"a pool of {needed} chains is larger than the replay buffer of {self.starts.capacity}; "
                 f"make the buffer at least {needed} or the pool smaller"
             )
-        self.settle_sampler(data.shape[1:])
         self.frozen = freeze(energy)
         self.starts.prepare(_start_noise(data), generator)
         self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
         self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
         self.register_buffer("record", data.new_zeros(3))
 
-    def settle_sampler(self, event_shape: tuple[int, ...]) -> Kernel:
-        """The sampler that was given, or the default for events of this shape."""
+    def settle(self, event_shape: tuple[int, ...]) -> None:
+        """Sampler and interval: those that were given, or the defaults for events of this shape."""
         self.sampler = self._given_sampler or default_sampler(event_shape)
-        return self.sampler
+        self.interval = self._given_interval or default_interval(event_shape)
 
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True

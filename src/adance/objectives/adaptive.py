@@ -13,8 +13,11 @@ from adance.objectives.contrastive import Contrastive
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
 
-REACH_OF_IMAGES, REACH_OF_VECTORS = 0.05, 0.5
-"""K·T of a centred ratio by default, in units of energy and of the chain's temperature: how far K steps may go."""
+REACH_OF_IMAGES = 0.05
+"""K·T of a centred ratio for images, in units of energy: how far the steps of one snapshot may go."""
+
+DAMPING = 0.01
+"""T of a centred ratio for vectors, in units of the chain's temperature."""
 
 
 class _Adaptive(Contrastive):
@@ -24,7 +27,7 @@ class _Adaptive(Contrastive):
         self,
         contrast: Bregman,
         sampler: Kernel | None,
-        interval: int,
+        interval: int | None,
         ratio_temperature: float | None,
         margin: float | None,
         pool: int | None,
@@ -39,28 +42,35 @@ class _Adaptive(Contrastive):
         if centre is None:
             centre = contrast.saturates and margin is None and ratio_temperature is None
         if margin is None:
-            margin = 0.01 if contrast.saturates and interval > 1 and not centre else 0.0
+            margin = 0.01 if contrast.saturates and interval != 1 and not centre else 0.0
         noise = (
             Snapshot(sampler, starts, interval, pool)
             if snapshots == 1
             else SnapshotMixture(sampler, starts, interval, pool, snapshots)
         )
         super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty, centre=centre)
-        self.sampler, self._interval = sampler, interval
-        self._reach = REACH_OF_IMAGES
+        self.sampler = sampler
+        self._chosen: float | None = None
 
     @property
     def temperature(self) -> float:
         """T of the ratio."""
-        chosen = self.centre and self.ratio_temperature is None and self._interval > 1
-        return self._reach / self._interval if chosen else super().temperature
+        return super().temperature if self._chosen is None else self._chosen
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         assert isinstance(self.noise, Snapshot)
-        sampler = self.noise.settle_sampler(data.shape[1:])
-        self._reach = REACH_OF_VECTORS * sampler.temperature if is_vector(data.shape[1:]) else REACH_OF_IMAGES
+        self.noise.settle(data.shape[1:])
+        self._chosen = self._choose_temperature(data) if self.centre and self.ratio_temperature is None else None
         super()._prepare(energy, data, batch, generator)
         self.sampler = self.init_args["sampler"] = self.noise.sampler
+        self.init_args["interval"] = self.noise.interval
+
+    def _choose_temperature(self, data: Tensor) -> float | None:
+        assert isinstance(self.noise, Snapshot)
+        if self.noise.interval == 1:
+            return None
+        vectors = is_vector(data.shape[1:])
+        return DAMPING * self.noise.temperature if vectors else REACH_OF_IMAGES / self.noise.interval
 
 
 class AdaNCE(_Adaptive):
@@ -78,9 +88,9 @@ class AdaNCE(_Adaptive):
     Args:
         sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
             images and ``MALA(steps=50)`` at T = 1 for vectors.
-        interval: K, optimiser steps between snapshots.
+        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors.
         ratio_temperature: T of the ratio. By default 0.05/K for images, a number for energies of spectrally normalised
-            nets; 0.5/K of the chain's temperature for vectors; without ``centre`` the chain's. The thesis has 1.
+            nets; 0.01 of the chain's temperature for vectors; without ``centre`` the chain's. The thesis has 1.
         margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``centre`` at K > 1.
         pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.
@@ -100,7 +110,7 @@ class AdaNCE(_Adaptive):
     def __init__(
         self,
         sampler: Kernel | None = None,
-        interval: int = 10,
+        interval: int | None = None,
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,
@@ -142,7 +152,7 @@ class AdaBRM(_Adaptive):
     Args:
         psi: Ψ by name, or a Bregman object, which has its own number of noises.
         sampler: As for :class:`AdaNCE`.
-        interval: K, optimiser steps between snapshots.
+        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors.
         ratio_temperature: T of the ratio; by default as for :class:`AdaNCE` for the logistic Ψ, and 1 for those that
             grow.
         margin: δ in units of energy; by default as for :class:`AdaNCE` for the logistic Ψ, else 0.
@@ -164,7 +174,7 @@ class AdaBRM(_Adaptive):
         self,
         psi: Psi | Bregman = "kl",
         sampler: Kernel | None = None,
-        interval: int = 10,
+        interval: int | None = None,
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,
