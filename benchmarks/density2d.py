@@ -122,13 +122,14 @@ def cell(rows: list[dict[str, float]]) -> str:
     if not kls:
         return "diverged" if rows else "–"
     spread = f" ± {statistics.stdev(kls):.3f}" if len(kls) > 1 else ""
-    seeds = "" if len(kls) == 3 else f" ({len(kls)} seeds)"
+    seeds = "" if len(kls) == 3 else f" ({len(kls)} seed{'s' * (len(kls) > 1)})"
     return f"{statistics.mean(kls):.3f}{spread}{seeds}"
 
 
 def table() -> str:
     """The table in Markdown."""
-    lines = [f"| objective | {' | '.join(SETS)} | seconds | rows through the net | log Z off by |"]
+    note = "Means and standard deviations of three seeds, but where a cell says how many."
+    lines = [note, "", f"| objective | {' | '.join(SETS)} | seconds | rows through the net | log Z off by |"]
     lines.append("|---" * (len(SETS) + 4) + "|")
     for objective in OBJECTIVES:
         done = [row for name in SETS for row in results(objective, name) if "kl" in row]
@@ -159,7 +160,10 @@ def draw(path: Path) -> None:
         for row, objective in enumerate(["truth", *shown]):
             place = axes[row, column]
             file = RESULTS / f"{objective}-{name}-0.pt"
-            picture = truth if row == 0 else torch.load(file) if file.exists() else torch.zeros(160, 160)
+            if row and not file.exists():
+                place.set_axis_off()
+                continue
+            picture = torch.load(file) if row else truth
             place.imshow(picture.T.numpy(), origin="lower", vmax=float(truth.max() / truth.sum()) if row else None)
             place.set(xticks=[], yticks=[])
             if column == 0:
