@@ -3,7 +3,7 @@ import time
 import torch
 
 from adance.energies import MLP
-from adance.samplers import HMC, MALA, Langevin
+from adance.samplers import MALA, Langevin, UnderdampedLangevin
 from adance.training.profile import Profile
 from adance.training.speed import decide_compile, gradient_flops
 
@@ -38,7 +38,7 @@ def test_compiling_by_choice_or_where_it_pays():
     assert not decide_compile("auto", Langevin(), energy, x, steps=1000, rows=100)
     assert decide_compile("auto", Langevin(), energy, x, steps=1e6, rows=100)
     assert decide_compile("auto", MALA(), energy, x, steps=1000, rows=10**9)
-    assert not decide_compile("auto", HMC(), energy, x, steps=1e9, rows=100)
+    assert not decide_compile("auto", UnderdampedLangevin(), energy, x, steps=1e9, rows=100)
     for on, off in (("on", "off"), (True, False)):
         assert decide_compile(on, Langevin(), energy, x, steps=1, rows=1)
         assert not decide_compile(off, Langevin(), energy, x, steps=1e9, rows=1)
