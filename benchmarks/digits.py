@@ -20,23 +20,23 @@ from torch import Tensor
 
 import adance
 from adance.cli import main as command
+from adance.data import Dataset
 from adance.evaluation import classify, extract, find_extractor, frechet_distance, load_reference
 
 RESULTS = Path(__file__).parent / "results"
 
 
-class DigitJudge:
-    """Measures samples of 8×8 digits ``(N, 1, 8, 8)`` in [−1, 1] against the held-out ones."""
+class Judge:
+    """Measures samples ``(N, C, H, W)`` in [−1, 1] against the held-out images of ``data``, which have labels."""
 
-    def __init__(self) -> None:
-        data = adance.load_data("digits")
+    def __init__(self, data: Dataset) -> None:
         self.classifier = find_extractor("classifier", data)
         self.target = load_reference(self.classifier, data, "test")
-        training = data.batch(torch.arange(len(data.train)))
+        training = data.batch(torch.arange(min(len(data.train), 10_000)))
         self.floor = frechet_distance(self.target, extract(self.classifier, training))
 
     def measure(self, samples: Tensor) -> dict[str, object]:
-        """Distance to the held-out digits, and samples in each class."""
+        """Distance to the held-out images, and samples in each class."""
         x = samples.clamp(-1, 1)
         classes = torch.bincount(classify(self.classifier, x).argmax(1), minlength=10).tolist()
         return {"frechet": frechet_distance(self.target, extract(self.classifier, x)), "classes": classes}
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--run", help="a finished run, instead of training")
     parser.add_argument("--seeds", default="0", help="seeds to train, by commas")
     args, options = parser.parse_known_args()
-    judge = DigitJudge()
+    judge = Judge(adance.load_data("digits"))
     print(f"floor {judge.floor:.2f}")
     if args.run:
         report(judge, adance.load(args.run), args.run)
@@ -68,7 +68,7 @@ def main() -> None:
             print(f"{name}: {kept.read_text().strip()}")
 
 
-def report(judge: DigitJudge, run: adance.Run, name: str) -> dict[str, object]:
+def report(judge: Judge, run: adance.Run, name: str) -> dict[str, object]:
     result = judge.measure(run.sample(1000))
     print(f"{name}: frechet {result['frechet']:.2f} (floor {judge.floor:.2f}), classes {result['classes']}", flush=True)
     return result

@@ -22,11 +22,10 @@ from typing import Any
 
 import thesis_figures as figures
 import torch
+from digits import Judge
 from joblib import Parallel, delayed
 
 import adance
-from adance.data import Dataset
-from adance.evaluation import extract, find_extractor, frechet_distance, load_reference
 
 ROOT = Path(__file__).parent
 RESULTS = ROOT / "results" / "intervals"
@@ -133,31 +132,17 @@ def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
                 return {"diverged": str(error)}
             # what a run was trained with differs between recipes; what it is judged by does not
             run = replace(run, kernel=short_run())
-            found.append(judge.distance(run.sample(DRAWS)))
+            found.append(judge.measure(run.sample(DRAWS))["frechet"])
         seconds = run.folder.read_metrics()[-1]["seconds"]
         return {
             "frechet": found,
             "quality": statistics.mean(found),
-            "long_run": judge.distance(run.sample(DRAWS, steps=600)),
+            "long_run": judge.measure(run.sample(DRAWS, steps=600))["frechet"],
             "gradients": run.folder.read_metrics()[-1]["energy_gradients"],
             "seconds": seconds,
             "wall": time.monotonic() - began,
             "floor": judge.floor,
         }
-
-
-class Judge:
-    """Fréchet distances to the held-out images in the features of a classifier of the set's own labels."""
-
-    def __init__(self, data: Dataset) -> None:
-        self.classifier = find_extractor("classifier", data)
-        self.target = load_reference(self.classifier, data, "test")
-        training = data.batch(torch.arange(min(len(data.train), 10_000)))
-        self.floor = frechet_distance(self.target, extract(self.classifier, training))
-
-    def distance(self, x: torch.Tensor) -> float:
-        """Of images ``x`` ``(N, C, H, W)``, clamped to [−1, 1]."""
-        return float(frechet_distance(self.target, extract(self.classifier, x.clamp(-1, 1))))
 
 
 def table(source: str) -> str:

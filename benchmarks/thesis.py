@@ -61,7 +61,7 @@ def small(args: argparse.Namespace) -> None:
     # at K = 1 both are maximum likelihood: r is 0 whatever its temperature
     figures.draw_intervals(args.docs / "images" / "thesis-interval.png", args.out, results, INTERVALS)
     figures.draw_norms(args.docs / "images" / "thesis-norm.png", SweepFolder(args.out / "norms"))
-    text = figures.interval_table(results, INTERVALS, digits.DigitJudge().floor)
+    text = figures.interval_table(results, INTERVALS, digits.Judge(adance.load_data("digits")).floor)
     print(text)
     figures.put_between_markers(args.docs / "thesis.md", text)
 
@@ -119,7 +119,7 @@ def sweep(
 
 def measured(folder: Path) -> dict[int, list[dict[str, object]]]:
     """For each K, the measures of its runs: those in benchmarks/results, and else measured now."""
-    judge = digits.DigitJudge()
+    judge = digits.Judge(adance.load_data("digits"))
     digits.RESULTS.mkdir(exist_ok=True)
     found: dict[int, list[dict[str, object]]] = {}
     for outcome in SweepFolder(folder).outcomes():

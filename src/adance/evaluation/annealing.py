@@ -7,7 +7,8 @@ from torch import Tensor
 
 from adance.errors import InputError
 from adance.evaluation.bridge import Bridge, log_mean_exp
-from adance.samplers.kernel import Kernel, run_chains
+from adance.samplers.chains import run_chains
+from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 
 WARMUP = 50

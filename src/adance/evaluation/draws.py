@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.errors import InputError
 from adance.evaluation.reference import as_events
-from adance.samplers.kernel import run_chains
+from adance.samplers.chains import run_chains
 from adance.samplers.langevin import Langevin
 from adance.samplers.sampling import sampling_steps
 from adance.training.run import Run, Start

@@ -14,7 +14,7 @@ from adance.evaluation.bridge import Bridge
 from adance.evaluation.claim import continuous_rows, density_base, missing_claims
 from adance.evaluation.figures import Figure
 from adance.evaluation.grid import REACH, grid_log_z
-from adance.samplers.kernel import run_chains
+from adance.samplers.chains import run_chains
 from adance.samplers.mala import MALA
 from adance.training.run import Run
 

@@ -15,8 +15,9 @@ from adance.energies.fast import fast_copy
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
 from adance.noises.noise import Noise
-from adance.samplers.defaults import default_interval, default_sampler
-from adance.samplers.kernel import Kernel, run_chains
+from adance.samplers.chains import run_chains
+from adance.samplers.defaults import default_sampler
+from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts
 
 
@@ -68,9 +69,10 @@ class Snapshot(Noise):
         return self.sampler.temperature
 
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        """Take the first snapshot, fill the buffer, and settle the pool's size for ``batch`` noises a step."""
+        """Settle sampler, interval and pool size for ``batch`` noises a step; take a snapshot; fill the buffer."""
         self._begin()
-        self.settle(data.shape[1:])
+        self.sampler = self._given_sampler or default_sampler(data.shape[1:])
+        self.interval = self._given_interval or (50 if is_vector(data.shape[1:]) else 10)
         if isinstance(energy, Given) and self._given_pool:
             raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
         usual = 0 if isinstance(energy, Given) else batch * math.ceil(self.interval / 10)
@@ -88,11 +90,6 @@ class Snapshot(Noise):
         self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
         self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
         self.register_buffer("record", data.new_zeros(3))
-
-    def settle(self, event_shape: tuple[int, ...]) -> None:
-        """Sampler and interval: those that were given, or the defaults for events of this shape."""
-        self.sampler = self._given_sampler or default_sampler(event_shape)
-        self.interval = self._given_interval or default_interval(event_shape)
 
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True

@@ -40,7 +40,7 @@ class _Adaptive(Contrastive):
         if snapshots < 1:
             raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
         if centre is None:
-            centre = contrast.saturates and margin is None and ratio_temperature is None
+            centre = contrast.saturates and margin is None and ratio_temperature is None and interval != 1
         if margin is None:
             margin = 0.01 if contrast.saturates and interval != 1 and not centre else 0.0
         noise = (
@@ -50,27 +50,22 @@ class _Adaptive(Contrastive):
         )
         super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty, centre=centre)
         self.sampler = sampler
-        self._chosen: float | None = None
+        self._of_vectors = False
 
     @property
     def temperature(self) -> float:
         """T of the ratio."""
-        return super().temperature if self._chosen is None else self._chosen
+        assert isinstance(self.noise, Snapshot)
+        if not self.centre or self.ratio_temperature is not None or self.noise.interval == 1:
+            return super().temperature
+        return DAMPING * self.noise.temperature if self._of_vectors else REACH_OF_IMAGES / self.noise.interval
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         assert isinstance(self.noise, Snapshot)
-        self.noise.settle(data.shape[1:])
-        self._chosen = self._choose_temperature(data) if self.centre and self.ratio_temperature is None else None
+        self._of_vectors = is_vector(data.shape[1:])
         super()._prepare(energy, data, batch, generator)
         self.sampler = self.init_args["sampler"] = self.noise.sampler
         self.init_args["interval"] = self.noise.interval
-
-    def _choose_temperature(self, data: Tensor) -> float | None:
-        assert isinstance(self.noise, Snapshot)
-        if self.noise.interval == 1:
-            return None
-        vectors = is_vector(data.shape[1:])
-        return DAMPING * self.noise.temperature if vectors else REACH_OF_IMAGES / self.noise.interval
 
 
 class AdaNCE(_Adaptive):
@@ -101,7 +96,8 @@ class AdaNCE(_Adaptive):
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
-        centre: Fit c; by default where neither ``ratio_temperature`` nor ``margin`` is given. Without it c is 0.
+        centre: Fit c; by default where neither ``ratio_temperature`` nor ``margin`` is given and K is not 1, at which c
+            is 0 anyway. Without it c is 0.
 
     Raises:
         InputError: A number is out of range.

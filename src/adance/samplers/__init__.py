@@ -1,12 +1,13 @@
 """Markov chain samplers: kernels, the function that drives them, diagnostics, chain starts and the replay buffer."""
 
 from adance.samplers.buffer import ReplayBuffer
+from adance.samplers.chains import Chains, run_chains
 from adance.samplers.defaults import default_sampler
 from adance.samplers.diagnostics import effective_sample_size, split_rhat, summary, to_arviz
 from adance.samplers.gibbs import BlockGibbs, Gibbs
 from adance.samplers.gibbs_with_gradients import GibbsWithGradients
 from adance.samplers.hmc import HMC, euler, leapfrog
-from adance.samplers.kernel import Chains, Kernel, SplitKernel, run_chains
+from adance.samplers.kernel import Kernel, SplitKernel
 from adance.samplers.langevin import Langevin
 from adance.samplers.mala import MALA
 from adance.samplers.mass import dense_mass, diagonal_mass

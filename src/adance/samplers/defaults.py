@@ -1,4 +1,4 @@
-"""The kernel, the rejuvenation rate and the interval that are used when none are named."""
+"""The kernel and the rejuvenation rate that are used when none are named."""
 
 from adance.energies.energy import is_vector
 from adance.samplers.kernel import Kernel
@@ -16,8 +16,3 @@ def default_sampler(event_shape: tuple[int, ...]) -> Kernel:
 def default_rejuvenation(event_shape: tuple[int, ...]) -> float:
     """A quarter of the chains for images, where they are short-run; few for vectors, where they ought to converge."""
     return 0.02 if is_vector(event_shape) else 0.25
-
-
-def default_interval(event_shape: tuple[int, ...]) -> int:
-    """Optimiser steps between snapshots."""
-    return 50 if is_vector(event_shape) else 10

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, reading
 from adance.errors import InputError
-from adance.samplers.kernel import Chains
+from adance.samplers.chains import Chains
 from adance.samplers.moves import energies
 
 

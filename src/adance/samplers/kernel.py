@@ -1,22 +1,18 @@
-"""Markov kernels, and the one function that drives any of them.
+"""What a Markov kernel is.
 
 A kernel holds settings, never state: ``init`` makes the state of many chains from their positions and ``step`` moves
 all of them once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from adance.configurable import Configurable
-from adance.energies.energy import Energy, reading
-from adance.errors import InputError
-from adance.samplers.program import say_not_compiled, walk_in_blocks
-from adance.samplers.record import Recorder, StepInfo
+from adance.energies.energy import Energy
+from adance.samplers.record import StepInfo
 
 
 class Kernel(Configurable, ABC):
@@ -74,118 +70,3 @@ class SplitKernel(Kernel):
     def step(self, energy: Energy, state: Any, generator: torch.Generator | None = None) -> tuple[Any, StepInfo]:
         """Move every chain once."""
         return self.move(energy, state, self.draw(state.x, generator))
-
-
-@dataclass(frozen=True)
-class Chains:
-    """Where chains ended, and their records.
-
-    Attributes:
-        x: Final positions ``(B, *event)``.
-        energy: Mean energy over the chains before each step ``(steps,)``.
-        gradient_norm: Mean ``‖∇E‖`` over the chains before each step ``(steps,)``; its mean is the thesis's v. Empty
-            for kernels without gradients.
-        acceptance: Share of accepted proposals at each step ``(steps,)``; of ones for unadjusted kernels.
-        finite: Which chains ended at a finite position and met no energy that is NaN on their way ``(B,)``.
-        step_size: The step size after adaptation, or ``None``.
-        gradients: Energy gradients spent, all chains together.
-        positions: With ``record=True``: positions after every ``thin``-th step ``(steps // thin, B, *event)``.
-        state: The kernel's last state; ``None`` after no steps.
-    """
-
-    x: Tensor
-    energy: Tensor
-    gradient_norm: Tensor
-    acceptance: Tensor
-    finite: Tensor
-    step_size: Tensor | None
-    gradients: int
-    positions: Tensor | None = None
-    state: Any = None
-
-
-def run_chains(
-    kernel: Kernel,
-    energy: Energy,
-    x: Tensor,
-    steps: int | None = None,
-    *,
-    generator: torch.Generator | None = None,
-    adapt: int = 0,
-    step_size: Tensor | None = None,
-    record: bool = False,
-    thin: int = 1,
-    callback: Callable[[int, Tensor], None] | None = None,
-    compile: bool = False,
-) -> Chains:
-    """Run one chain from every row of ``x`` ``(B, *event)``; the energy is left exactly as it was.
-
-    Memory does not grow with the steps, but for three numbers a step and, with ``record``, the positions.
-
-    Args:
-        kernel: The Markov kernel.
-        energy: Any callable ``(B, *event) -> (B,)``.
-        x: Starts; not altered, and never aliased by the result.
-        steps: Number of steps; by default the kernel's own. With 0 the result is a copy of the starts.
-        generator: Source of randomness, on the device of ``x``; by default torch's global one.
-        adapt: During this many first steps the kernel adapts its step size, where it can.
-        step_size: An adapted step size to go on from.
-        record: Keep positions along the way.
-        thin: Keep those after every ``thin``-th step, at least 1.
-        callback: Called as ``callback(i, x)`` after step i (counted from 1), to show progress or to look on.
-        compile: Compile blocks of steps (Langevin and MALA). The numbers drawn are the same, positions agree to
-            rounding. It takes some ten seconds, once for each kernel, structure of energy and shape of ``x``. With
-            ``record`` or ``callback``, which look at single steps, chains run without.
-
-    Raises:
-        InputError: ``steps`` is negative, ``thin`` is below 1, or the energy returns a wrong shape.
-    """
-    steps = kernel.steps if steps is None else steps
-    if steps < 0:
-        raise InputError(f"a chain cannot take {steps} steps; 0 or more")
-    if thin < 1:
-        raise InputError(f"thin is the number of steps between recorded positions, at least 1, got {thin}")
-    x = x.detach().clone()
-    recorder = Recorder(x, steps, thin if record else 0)
-    if steps == 0:
-        return _chains(x, recorder, step_size, 0, None)
-    with reading(energy), torch.no_grad():
-        first = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
-        if compile and not isinstance(kernel, SplitKernel):
-            say_not_compiled(kernel, energy, "the kernel draws and moves in one")
-        in_blocks = compile and isinstance(kernel, SplitKernel)
-        walk: Callable[..., Iterator[tuple[Tensor, Any, StepInfo]]] = walk_in_blocks if in_blocks else _walk
-        state: Any = None
-        for i, (x, last, info) in enumerate(walk(kernel, energy, first, steps, adapt, generator), 1):
-            state = last
-            recorder.add(i, info, x)
-            if callback is not None:
-                callback(i, x)
-        spent = len(x) * (steps * kernel.gradients_per_step + kernel.gradients_at_init)
-        return _chains(state.x, recorder, getattr(state, "step_size", None), spent, state)
-
-
-def _walk(
-    kernel: Kernel, energy: Energy, state: Any, steps: int, adapt: int, generator: torch.Generator | None = None
-) -> Iterator[tuple[Tensor, Any, StepInfo]]:
-    for i in range(1, steps + 1):
-        state, info = kernel.step(energy, state, generator)
-        if i <= adapt:
-            state = kernel.adapt(state, info)
-        yield state.x, state, info
-
-
-def _chains(x: Tensor, recorder: Recorder, step_size: Tensor | None, gradients: int, state: Any) -> Chains:
-    recorder.flush()
-    energy, acceptance = recorder.mean("energy"), recorder.mean("accepted")
-    return Chains(
-        x=x,
-        energy=energy,
-        gradient_norm=recorder.mean("gradient_norm"),
-        acceptance=acceptance if len(acceptance) else torch.ones_like(energy),
-        finite=recorder.finite & x.isfinite().flatten(1).all(1),
-        step_size=step_size,
-        gradients=gradients,
-        positions=recorder.positions,
-        state=state,
-    )

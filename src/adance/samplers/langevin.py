@@ -73,7 +73,7 @@ class Langevin(SplitKernel):
     def move(self, energy: Energy, state: LangevinState, numbers: tuple[Tensor, ...]) -> tuple[LangevinState, StepInfo]:
         """Move every chain once, with one gradient."""
         values, gradient = energy_and_gradient(energy, state.x)
-        x = state.x - self.step_size * gradient + self.noise_std * numbers[0]
+        x = torch.add(torch.add(state.x, gradient, alpha=-self.step_size), numbers[0], alpha=self.noise_std)
         if self.bounds is not None:
             x = x.clamp(*self.bounds)
         return LangevinState(x), StepInfo(values, gradient.flatten(1).norm(dim=1), None)

@@ -8,17 +8,15 @@ structure, since weights are inputs of it and never constants in it.
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from adance.energies.energy import Energy, is_vector
+from adance.samplers.kernel import SplitKernel
 from adance.samplers.record import StepInfo
-
-if TYPE_CHECKING:
-    from adance.samplers.kernel import SplitKernel
 
 BLOCK_OF_VECTORS, BLOCK_OF_IMAGES = 10, 2
 """Most gradients in one program. More take longer to compile, and gain little where a step itself is long."""
@@ -30,7 +28,7 @@ _refused: set[tuple[type, type]] = set()
 
 
 def walk_in_blocks(
-    kernel: "SplitKernel",
+    kernel: SplitKernel,
     energy: Energy,
     state: Any,
     steps: int,
@@ -65,7 +63,7 @@ def block_lengths(steps: int, most: int) -> list[int]:
 
 
 def advance(
-    kernel: "SplitKernel", energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
+    kernel: SplitKernel, energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
 ) -> tuple[Any, Tensor, StepInfo]:
     """As many steps as there are ``numbers`` ``(steps, ...)``.
 
@@ -92,7 +90,7 @@ def say_not_compiled(kernel: object, energy: Energy, reason: str) -> None:
 
 
 def _draw(
-    kernel: "SplitKernel", x: Tensor, steps: int, generator: torch.Generator | None, buffers: list[Tensor]
+    kernel: SplitKernel, x: Tensor, steps: int, generator: torch.Generator | None, buffers: list[Tensor]
 ) -> list[Tensor]:
     for i in range(steps):
         drawn = kernel.draw(x, generator)
@@ -104,7 +102,7 @@ def _draw(
 
 
 def _run_compiled(
-    kernel: "SplitKernel", energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
+    kernel: SplitKernel, energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
 ) -> tuple[Any, Tensor, StepInfo] | None:
     """What the compiled program returns, or ``None`` where there can be none; the first time it says why."""
     if (type(kernel), type(energy)) in _refused:

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from adance.energies.energy import Energy
-from adance.samplers.kernel import Chains, Kernel, run_chains
+from adance.samplers.chains import Chains, run_chains
+from adance.samplers.kernel import Kernel
 
 
 def draw_samples(

@@ -108,7 +108,7 @@ class Run:
         generator = torch.Generator(self.device).manual_seed(seed)
         starts = self.starts(n, start, generator)
         in_all = sampling_steps(self.sampler) if steps is None else steps
-        compiled = callback is None and decide_compile(compile, self.sampler, self.energy, starts, in_all, n)
+        compiled = decide_compile(compile, self.sampler, self.energy, starts, in_all, n)
         energy = fast_copy(self.energy) if compiled else self.energy
         if given is None and kept is None:
             return draw_samples(self.sampler, energy, starts, steps, generator, callback, compiled).x
