@@ -5,9 +5,7 @@ import torch
 
 from adance import AdaNCE
 from adance.energies import RBM, Boltzmann, Ising, enumerate_law, fit_visible_bias
-
-gibbs = pytest.importorskip("adance.samplers.gibbs")
-from adance.samplers import run_chains  # noqa: E402
+from adance.samplers import gibbs, run_chains
 
 
 @pytest.mark.parametrize("units", ["bit", "spin"])
