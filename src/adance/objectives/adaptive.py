@@ -50,13 +50,14 @@ class _Adaptive(Contrastive):
         )
         super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty, centre=centre)
         self.sampler = sampler
-        self._of_vectors = False
+        self._of_vectors: bool | None = None  # not known before data are
 
     @property
     def temperature(self) -> float:
         """T of the ratio."""
         assert isinstance(self.noise, Snapshot)
-        if not self.centre or self.ratio_temperature is not None or self.noise.interval == 1:
+        chosen = self.centre and self.ratio_temperature is None and self._of_vectors is not None
+        if not chosen or self.noise.interval == 1:
             return super().temperature
         return DAMPING * self.noise.temperature if self._of_vectors else REACH_OF_IMAGES / self.noise.interval
 

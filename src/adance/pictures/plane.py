@@ -25,7 +25,7 @@ def save_plane(
     x, y = center.tolist()
     extent = (x - half, x + half, y - half, y + half)
 
-    figure = Figure(figsize=(12, 4.4), layout="compressed")
+    figure = Figure(figsize=(12, 4), layout="compressed")
     for axes, title, points in zip(
         figure.subplots(1, 3), ("data", "samples", "density"), (data, samples, None), strict=True
     ):
