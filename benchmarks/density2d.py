@@ -19,6 +19,7 @@ from pathlib import Path
 import thesis_figures as figures
 import torch
 from joblib import Parallel, delayed
+from PIL import Image
 from torch import Tensor
 
 import adance
@@ -104,11 +105,25 @@ def train(objective: str, name: str, seed: int) -> None:
             return
         seconds, rows = time.monotonic() - began, CountingMLP.rows
     result = measure(run, name) | {"seconds": seconds, "rows": rows, "learned_log_z": run.log_normalizer}
-    axis = torch.linspace(-1.2, 1.2, 160) * TOYS[name]().extent
-    picture = torch.softmax(-run.score(torch.cartesian_prod(axis, axis), 40_000), 0).view(160, 160)
-    torch.save(picture, kept.with_suffix(".pt"))
+    if seed == 0:
+        learned = torch.softmax(-run.score(shown_grid(name), 40_000), 0)
+        keep_picture(
+            kept.with_suffix(".png"), learned / torch.softmax(TOYS[name]().log_prob(shown_grid(name)), 0).max()
+        )
     kept.write_text(json.dumps(result) + "\n")
     print(f"{objective} {name} seed {seed}: KL {result['kl']:.4f} in {seconds:.0f} s", flush=True)
+
+
+def shown_grid(name: str) -> Tensor:
+    """Points ``(160², 2)`` of the pictures of a set."""
+    axis = torch.linspace(-1.2, 1.2, 160) * TOYS[name]().extent
+    return torch.cartesian_prod(axis, axis)
+
+
+def keep_picture(path: Path, density: Tensor) -> None:
+    """A density over :func:`shown_grid`, 1 its truth's greatest value, as a grey picture with the y axis upwards."""
+    pixels = (density.view(160, 160).T.flip(0).clamp(0, 1) * 255).round().to(torch.uint8)
+    Image.fromarray(pixels.numpy()).save(path, optimize=True)
 
 
 def results(objective: str, name: str) -> list[dict[str, float]]:
@@ -154,17 +169,17 @@ def draw(path: Path) -> None:
     figure = Figure(figsize=(1.6 * len(SETS), 1.6 * (len(shown) + 1)), layout="constrained")
     axes = figure.subplots(len(shown) + 1, len(SETS), squeeze=False)
     for column, name in enumerate(SETS):
-        axis = torch.linspace(-1.2, 1.2, 160) * TOYS[name]().extent
-        truth = TOYS[name]().log_prob(torch.cartesian_prod(axis, axis)).exp().view(160, 160)
+        truth = RESULTS / f"truth-{name}.png"
+        density = torch.softmax(TOYS[name]().log_prob(shown_grid(name)), 0)
+        keep_picture(truth, density / density.max())
         axes[0, column].set_title(name, fontsize=9)
         for row, objective in enumerate(["truth", *shown]):
             place = axes[row, column]
-            file = RESULTS / f"{objective}-{name}-0.pt"
-            if row and not file.exists():
+            file = RESULTS / f"{objective}-{name}-0.png" if row else truth
+            if not file.exists():
                 place.set_axis_off()
                 continue
-            picture = torch.load(file) if row else truth
-            place.imshow(picture.T.numpy(), origin="lower", vmax=float(truth.max() / truth.sum()) if row else None)
+            place.imshow(Image.open(file), vmin=0, vmax=255)
             place.set(xticks=[], yticks=[])
             if column == 0:
                 place.set_ylabel(objective, fontsize=6)

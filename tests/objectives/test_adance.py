@@ -6,7 +6,6 @@ import pytest
 import torch
 from small_models import (
     DATA,
-    SHAPE,
     chain,
     close,
     gaps,
@@ -20,7 +19,7 @@ from torch import nn
 from torch.nn.utils import spectral_norm as hook_spectral_norm
 
 from adance.contrasts import Logistic
-from adance.energies import MLP, ConvNet
+from adance.energies import ConvNet
 from adance.errors import InputError
 from adance.noises import Snapshot
 from adance.objectives import AdaNCE, Contrastive
@@ -87,7 +86,10 @@ def losses(objective, energy, generator, steps, first):
 
 
 @pytest.mark.parametrize("stop", [4, 5, 6])
-@pytest.mark.parametrize("settings", [{}, {"pool": 0}, {"pool": 20, "sampler": MALA(3, 2.0)}, {"interval": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"pool": 0}, {"pool": 20, "sampler": MALA(3, 2.0)}, {"interval": 1}, {"interval": "auto", "buffer": 400}],
+)
 def test_state_goes_on_as_if_nothing_had_happened(settings, stop):
     settings = {"interval": 5} | settings
     energy, generator = net(torch.float32), seed()
@@ -242,7 +244,8 @@ def test_bad_settings_are_refused(settings):
 def test_it_is_a_contrast_times_a_noise():
     energy, x = net(torch.float32), DATA[:8]
     one = AdaNCE(chain(), interval=3, buffer=50)
-    two = Contrastive(Logistic(), Snapshot(chain(), copy.deepcopy(one.noise.starts), 3), 0.05 / 3, centre=True)
+    T = 0.005 * math.sqrt(10 / 3)
+    two = Contrastive(Logistic(), Snapshot(chain(), copy.deepcopy(one.noise.starts), 3), T, centre=True)
     for objective in (one, two):
         objective.prepare(energy, x, generator=seed(1))
     assert one.loss(energy, x, seed()).value == two.loss(energy, x, seed()).value
@@ -276,14 +279,3 @@ def test_learns_the_scale_of_a_gaussian(generator):
     a, b = averaged.tolist()
     assert 1 / a == pytest.approx(data.var(correction=0).item(), rel=0.03)
     assert -b / a == pytest.approx(data.mean().item(), abs=0.015)
-
-
-@pytest.mark.parametrize(("event", "interval", "chains"), [(SHAPE, 10, 8), ((2,), 50, 40)])
-def test_the_interval_is_by_default_that_of_the_kind_of_event(event, interval, chains):
-    objective = AdaNCE(buffer=200)
-    objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())
-    assert (objective.noise.interval, objective.init_args["interval"], len(objective.noise.pool)) == (
-        interval,
-        interval,
-        chains,
-    )

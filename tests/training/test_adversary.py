@@ -17,6 +17,7 @@ MAKE = {
     "FCE": lambda: FCE(hidden=(8,), transforms=2, fit_steps=3),
     "fixed flow": lambda: BRM("hellinger", Flow(hidden=(8,), fit_steps=3)),
     "mixture of snapshots": lambda: AdaNCE(interval=3, pool=48, buffer=64, snapshots=3),
+    "refreshed when served": lambda: AdaNCE(interval="auto", ratio_temperature=1e-3, centre=True, buffer=128),
     "AdaBRM": lambda: AdaBRM("kl", interval=4, pool=32, buffer=64),
     "ranking": lambda: RankingNCE("uniform", 3),
     "conditional": lambda: ConditionalNCE(noises=2),

@@ -38,6 +38,14 @@ class Contrast(Configurable, ABC):
         """
         raise InputError(f"{type(self).__name__} cannot fit a constant in the ratio; give centre=False")
 
+    def pull(self, r_data: Tensor) -> Tensor:
+        """The mean weight of data in the gradient, as a share of the one at r = 0: how much there is left to learn.
+
+        Raises:
+            InputError: The contrast cannot tell, since its weights do not fall with r.
+        """
+        raise InputError(f"{type(self).__name__} cannot tell when a snapshot has served; give interval a number")
+
     def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The limit of ``T·loss(d/T)`` as T → 0, from energy differences d on data ``(B,)`` and on noise ``(B, M)``.
 

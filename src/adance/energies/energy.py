@@ -47,14 +47,14 @@ def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
 @contextmanager
 def reading(energy: Energy) -> Iterator[None]:
     """Evaluation mode while a model is only read; afterwards every train/eval flag is as it was."""
-    flags = [(module, module.training) for module in energy.modules()] if isinstance(energy, nn.Module) else []
-    for module, _ in flags:
+    training = [module for module in energy.modules() if module.training] if isinstance(energy, nn.Module) else []
+    for module in training:
         module.training = False
     try:
         yield
     finally:
-        for module, flag in flags:
-            module.training = flag
+        for module in training:
+            module.training = True
 
 
 def unwrap(energy: Energy) -> nn.Module:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from adance.energies.energy import evaluate
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
-from adance.noises.snapshot import Snapshot
+from adance.noises.snapshot import Interval, Snapshot
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts
 
@@ -36,7 +36,7 @@ class SnapshotMixture(Snapshot):
         self,
         sampler: Kernel | None,
         starts: ChainStarts,
-        interval: int | None = None,
+        interval: Interval | None = None,
         pool: int | None = None,
         snapshots: int = 4,
     ) -> None:
@@ -89,15 +89,15 @@ class SnapshotMixture(Snapshot):
         least = energies.amin(0)
         return least - T * ((least - energies) / T).exp().mean(0).log()
 
-    def after_step(self, energy: nn.Module, step: int) -> None:
-        """At a refresh the newest snapshot takes the place of the oldest; one that was never drawn from is dropped."""
-        if step % self.interval == 0 and not self._stale:
+    def _renew(self, energy: nn.Module) -> None:
+        # the newest snapshot takes the place of the oldest; one that was never drawn from is dropped
+        if not self._stale:
             assert self.frozen is not None, "prepare() first"
             place = self._kept % (self.snapshots - 1)
             refresh(self.earlier[place], self.frozen)
             self.earlier_pools[place].copy_(self.pool)
             self._kept += 1
-        super().after_step(energy, step)
+        super()._renew(energy)
 
     def get_extra_state(self) -> Tensor:
         """:class:`Snapshot`'s, and how many snapshots were kept so far."""

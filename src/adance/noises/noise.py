@@ -1,6 +1,7 @@
 """What a noise is: it can be sampled, and has an energy, perhaps without its constant."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -55,6 +56,9 @@ class Noise(Configurable, nn.Module, ABC):
         ``reward`` ``(n,)``, where :attr:`rewarded`: each sample's own part of the loss, without graph.
         """
         return None
+
+    def observe(self, pull: Callable[[], Tensor]) -> None:
+        """Told before each step; ``pull()`` is the contrast's of that batch, see :meth:`Contrast.pull`."""
 
     def after_step(self, energy: nn.Module, step: int) -> None:
         """Called after optimiser step number ``step``, counted from 1."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -20,16 +20,28 @@ from adance.samplers.defaults import default_sampler
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts
 
+Interval = int | Literal["auto"]
+
+LONGEST = 50
+"""Optimiser steps after which a snapshot that has not served yet is taken anew all the same."""
+
+SERVED = 0.4
+"""A snapshot has served when data pull at this share of the weight that they began with."""
+
 
 class Snapshot(Noise):
     """The model as it was at the last refresh; every ``interval`` optimiser steps it is taken anew.
 
+    With ``interval="auto"`` that is when it has served: when the mean weight of a batch of data in the gradient has
+    fallen to 0.4 of what it was at r = 0, or after 50 steps. Finding out waits for the device at each step.
+
     Args:
         sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
         starts: Where the chains start.
-        interval: K ≥ 1, optimiser steps between refreshes; by default 10 for images, 50 for vectors.
+        interval: K ≥ 1, optimiser steps between refreshes, or ``auto``; by default 10 for images, 50 for vectors.
         pool: Chains drawn at each refresh, from which minibatches are taken without repeats until it is used up and
-            shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``; 0 for conditional energies.
+            shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``, for ``auto`` as for the default
+            interval; 0 for conditional energies.
 
     Raises:
         InputError: The interval or the pool is out of range.
@@ -49,15 +61,18 @@ class Snapshot(Noise):
     record: Tensor
 
     def __init__(
-        self, sampler: Kernel | None, starts: ChainStarts, interval: int | None = None, pool: int | None = None
+        self, sampler: Kernel | None, starts: ChainStarts, interval: Interval | None = None, pool: int | None = None
     ) -> None:
         super().__init__()
-        if interval is not None and interval < 1:
+        if isinstance(interval, str) and interval != "auto":
+            raise InputError(f"interval is a number of optimiser steps or 'auto', got {interval!r}")
+        if isinstance(interval, int) and interval < 1:
             raise InputError(f"interval is a number of optimiser steps, at least 1, got {interval}")
         if pool is not None and pool < 0:
             raise InputError(f"pool is a number of chains, 0 or more, got {pool}")
         self.sampler, self.starts, self.pool_size = sampler, starts, pool
-        self.interval = interval or 1
+        self.until_served = interval == "auto"
+        self.interval = interval if isinstance(interval, int) else 1
         self._given_sampler, self._given_interval, self._given_pool = sampler, interval, pool
         self.frozen: nn.Module | None = None
         self._begin()
@@ -72,10 +87,13 @@ class Snapshot(Noise):
         """Settle sampler, interval and pool size for ``batch`` noises a step; take a snapshot; fill the buffer."""
         self._begin()
         self.sampler = self._given_sampler or default_sampler(data.shape[1:])
-        self.interval = self._given_interval or (50 if is_vector(data.shape[1:]) else 10)
+        usual_interval = 50 if is_vector(data.shape[1:]) else 10
+        given = self._given_interval
+        self.interval = LONGEST if self.until_served else given if isinstance(given, int) else usual_interval
         if isinstance(energy, Given) and self._given_pool:
             raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
-        usual = 0 if isinstance(energy, Given) else batch * math.ceil(self.interval / 10)
+        served_by_pool = usual_interval if self.until_served else self.interval
+        usual = 0 if isinstance(energy, Given) else batch * math.ceil(served_by_pool / 10)
         self.pool_size = usual if self._given_pool is None else self._given_pool
         if 0 < self.pool_size < batch:
             raise InputError(f"a pool of {self.pool_size} chains is smaller than one batch of {batch}; pool=0 or more")
@@ -93,6 +111,8 @@ class Snapshot(Noise):
 
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True
+        self._age, self._refreshes = 0, 0
+        self._pull: Tensor | None = None
         self._step_size: Tensor | None = None
         self._chain: tuple[nn.Module, ...] = ()  # in a tuple, so that it is no part of the state
 
@@ -123,18 +143,32 @@ class Snapshot(Noise):
         assert self.frozen is not None, "prepare() first"
         return evaluate(self.frozen, x)
 
+    def observe(self, pull: Callable[[], Tensor]) -> None:
+        """Keep what a refresh by itself goes by."""
+        if self.until_served:
+            self._pull = pull()
+
     def after_step(self, energy: nn.Module, step: int) -> None:
-        """Take the snapshot anew when ``step`` is a multiple of K."""
-        if step % self.interval == 0:
-            assert self.frozen is not None, "prepare() first"
-            refresh(self.frozen, energy)
-            self._stale = True
+        """Take the snapshot anew when ``step`` is a multiple of K, or when it has served."""
+        self._age += 1
+        if self._has_served() if self.until_served else step % self.interval == 0:
+            self._renew(energy)
+            self._age, self._refreshes = 0, self._refreshes + 1
+
+    def _has_served(self) -> bool:
+        return self._age >= self.interval or (self._pull is not None and float(self._pull) < SERVED)
+
+    def _renew(self, energy: nn.Module) -> None:
+        assert self.frozen is not None, "prepare() first"
+        refresh(self.frozen, energy)
+        self._stale = True
 
     def metrics(self) -> dict[str, Tensor]:
-        """Of the last chains: mean gradient norm v and acceptance; chains restarted and gradients spent so far."""
+        """Of the last chains: mean gradient norm v and acceptance. So far: chains restarted, gradients, refreshes."""
         names = ("gradient_norm", "acceptance", "restarted_chains")
-        spent = torch.tensor(self._gradients, dtype=torch.int64)
-        return dict(zip(names, self.record.clone().unbind(), strict=True)) | {"energy_gradients": spent}
+        spent = {"energy_gradients": self._gradients} | ({"refreshes": self._refreshes} if self.until_served else {})
+        counts = {name: torch.tensor(count, dtype=torch.int64) for name, count in spent.items()}
+        return dict(zip(names, self.record.clone().unbind(), strict=True)) | counts
 
     def _chain_energy(self) -> nn.Module:
         """The snapshot's copy for chains, with its present weights."""
@@ -165,14 +199,16 @@ class Snapshot(Noise):
         return self.starts.take_back(chains.x, chains.finite, generator)
 
     def get_extra_state(self) -> Tensor:
-        """What is neither weight nor buffer: the place in the pool, whether it is stale, gradients, step size."""
+        """What is neither weight nor buffer: place in the pool, whether it is stale, counts, step size."""
         step_size = math.nan if self._step_size is None else float(self._step_size)
-        return torch.tensor([self._cursor, self._gradients, self._stale, step_size], dtype=torch.float64)
+        counts = [self._cursor, self._gradients, self._stale, self._age, self._refreshes]
+        return torch.tensor([*counts, step_size], dtype=torch.float64)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Go on from :meth:`get_extra_state`."""
-        cursor, gradients, stale, step_size = state.tolist()
+        cursor, gradients, stale, age, refreshes, step_size = state.tolist()
         self._cursor, self._gradients, self._stale = int(cursor), int(gradients), bool(stale)
+        self._age, self._refreshes = int(age), int(refreshes)
         self._step_size = None if math.isnan(step_size) else self.pool.new_tensor(step_size)
 
 

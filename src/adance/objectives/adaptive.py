@@ -1,5 +1,7 @@
 """Contrastive objectives whose noise is an earlier copy of the model."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -8,13 +10,13 @@ from adance.contrasts.named import Psi, named_bregman
 from adance.energies.energy import is_vector
 from adance.errors import InputError
 from adance.noises.mixture import SnapshotMixture
-from adance.noises.snapshot import Snapshot
+from adance.noises.snapshot import Interval, Snapshot
 from adance.objectives.contrastive import Contrastive
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
 
-REACH_OF_IMAGES = 0.05
-"""K·T of a centred ratio for images, in units of energy: how far the steps of one snapshot may go."""
+REACH_OF_IMAGES = 0.005
+"""T of a centred ratio for images at K = 10, in units of energy: how far the steps of one snapshot may go."""
 
 DAMPING = 0.01
 """T of a centred ratio for vectors, in units of the chain's temperature."""
@@ -27,7 +29,7 @@ class _Adaptive(Contrastive):
         self,
         contrast: Bregman,
         sampler: Kernel | None,
-        interval: int | None,
+        interval: Interval | None,
         ratio_temperature: float | None,
         margin: float | None,
         pool: int | None,
@@ -39,6 +41,9 @@ class _Adaptive(Contrastive):
     ) -> None:
         if snapshots < 1:
             raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
+        if interval == "auto" and not contrast.saturates:
+            name = type(contrast).__name__
+            raise InputError(f"interval='auto' goes by weights that fall as data are told apart; {name}'s do not")
         if centre is None:
             centre = contrast.saturates and margin is None and ratio_temperature is None and interval != 1
         if margin is None:
@@ -59,14 +64,17 @@ class _Adaptive(Contrastive):
         chosen = self.centre and self.ratio_temperature is None and self._of_vectors is not None
         if not chosen or self.noise.interval == 1:
             return super().temperature
-        return DAMPING * self.noise.temperature if self._of_vectors else REACH_OF_IMAGES / self.noise.interval
+        if self._of_vectors:
+            return DAMPING * self.noise.temperature
+        return REACH_OF_IMAGES * (1.0 if self.noise.until_served else math.sqrt(10 / self.noise.interval))
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         assert isinstance(self.noise, Snapshot)
         self._of_vectors = is_vector(data.shape[1:])
         super()._prepare(energy, data, batch, generator)
         self.sampler = self.init_args["sampler"] = self.noise.sampler
-        self.init_args["interval"] = self.noise.interval
+        if not self.noise.until_served:
+            self.init_args["interval"] = self.noise.interval
 
 
 class AdaNCE(_Adaptive):
@@ -84,9 +92,11 @@ class AdaNCE(_Adaptive):
     Args:
         sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
             images and ``MALA(steps=50)`` at T = 1 for vectors.
-        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors.
-        ratio_temperature: T of the ratio. By default 0.05/K for images, a number for energies of spectrally normalised
-            nets; 0.01 of the chain's temperature for vectors; without ``centre`` the chain's. The thesis has 1.
+        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors. ``auto``: take one
+            when the last has served, see :class:`Snapshot`.
+        ratio_temperature: T of the ratio. By default 0.005·√(10/K) for images (0.005 for ``auto``), a number for
+            energies of spectrally normalised nets; 0.01 of the chain's temperature for vectors; without ``centre`` the
+            chain's. The thesis has 1.
         margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``centre`` at K > 1.
         pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.
@@ -107,7 +117,7 @@ class AdaNCE(_Adaptive):
     def __init__(
         self,
         sampler: Kernel | None = None,
-        interval: int | None = None,
+        interval: Interval | None = None,
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,
@@ -149,7 +159,8 @@ class AdaBRM(_Adaptive):
     Args:
         psi: Ψ by name, or a Bregman object, which has its own number of noises.
         sampler: As for :class:`AdaNCE`.
-        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors.
+        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors. ``auto``, for the
+            logistic Ψ, as for :class:`AdaNCE`.
         ratio_temperature: T of the ratio; by default as for :class:`AdaNCE` for the logistic Ψ, and 1 for those that
             grow.
         margin: δ in units of energy; by default as for :class:`AdaNCE` for the logistic Ψ, else 0.
@@ -171,7 +182,7 @@ class AdaBRM(_Adaptive):
         self,
         psi: Psi | Bregman = "kl",
         sampler: Kernel | None = None,
-        interval: int | None = None,
+        interval: Interval | None = None,
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,

@@ -130,6 +130,8 @@ class Contrastive(Objective):
         # where a constant cancels, a margin on both sides would too
         noise_margin = 0.0 if self.contrast.ignores_constant else self.margin
         d_data, d_noise = d[:n] - self.margin, d[n:].view(n, -1) - noise_margin
+        seen = d_data.detach()
+        self.noise.observe(lambda: self.contrast.pull(seen / self._scale(seen)))
         value = self.contrast.limit(d_data, d_noise) if T == 0 else T * self.contrast(d_data / T, d_noise / T)
         # a datum where the noise has no mass would have no gradient: the loss says so instead
         value = torch.where(reference.isfinite().all(), value, torch.nan)
@@ -145,8 +147,12 @@ class Contrastive(Objective):
         return LossOutput(value, detached[:n], detached[n:], lambda: self._measure(textbook, detached, d.detach(), n))
 
     def _constant(self, d: Tensor, n: int) -> Tensor:
-        scale = self.temperature or d.abs().max().clamp(min=1e-30) * 1e-6  # the limit: a scale that is next to nothing
+        scale = self._scale(d)
         return scale * self.contrast.constant(d[:n] / scale, d[n:] / scale)
+
+    def _scale(self, d: Tensor) -> Tensor | float:
+        """T, and in the limit T = 0 next to nothing."""
+        return self.temperature or d.abs().max().clamp(min=1e-30) * 1e-6
 
     def _after_step(self, energy: nn.Module, step: int) -> None:
         self.noise.after_step(energy, step)

@@ -1,0 +1,114 @@
+import math
+
+import pytest
+import torch
+from small_models import DATA, SHAPE, chain, net, prepared, seed
+
+from adance.contrasts import LeastSquares, Logistic
+from adance.energies import MLP
+from adance.errors import InputError
+from adance.noises import Snapshot
+from adance.objectives import AdaBRM, AdaNCE
+
+
+@pytest.mark.parametrize(("event", "interval", "chains"), [(SHAPE, 10, 8), ((2,), 50, 40)])
+def test_the_interval_is_by_default_that_of_the_kind_of_event(event, interval, chains):
+    objective = AdaNCE(buffer=200)
+    objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())
+    assert (objective.noise.interval, objective.init_args["interval"], len(objective.noise.pool)) == (
+        interval,
+        interval,
+        chains,
+    )
+
+
+X = DATA[:8].double()
+
+
+def refreshes(objective, energy, steps, lr):
+    """Steps after which the snapshot was taken anew, and the share of weight left at each step, by hand."""
+    optimizer, found, pulls, before = torch.optim.SGD(energy.parameters(), lr), [], [], 0
+    for step in range(1, steps + 1):
+        out = objective.loss(energy, X, seed(step))
+        pulls.append(2 * torch.sigmoid(-ratios(objective, energy, X, seed(step))).mean().item())
+        optimizer.zero_grad()
+        out.value.backward()
+        optimizer.step()
+        objective.after_step(energy, step)
+        if int(objective.noise.metrics()["refreshes"]) > before:
+            before += 1
+            found.append(step)
+    return found, pulls
+
+
+def ratios(objective, energy, x, generator):
+    """r of data, with the constant of the pool's one batch."""
+    pool = objective.noise.pool
+    with torch.no_grad():
+        frozen = objective.noise.frozen
+        energy.eval()
+        d_data, d_noise = frozen(x) - energy(x), frozen(pool) - energy(pool)
+        energy.train()
+    T = objective.temperature
+    return d_data / T - Logistic().constant(d_data / T, d_noise / T)
+
+
+def test_a_snapshot_is_taken_anew_when_it_has_served_and_never_before():
+    energy = net(torch.float64)
+    objective = prepared(energy, X, interval="auto", ratio_temperature=1e-3, centre=True)
+    found, pulls = refreshes(objective, energy, 40, 0.02)
+    assert found == [step for step, pull in enumerate(pulls, 1) if pull < 0.4]
+    assert 2 <= len(found) <= 20
+    assert all(pulls[step] == pytest.approx(1) for step in found if step < len(pulls))
+
+
+def test_a_snapshot_that_does_not_serve_is_taken_anew_after_fifty_steps():
+    energy = net(torch.float64)
+    objective = prepared(energy, X, interval="auto")
+    assert refreshes(objective, energy, 120, 0.0)[0] == [50, 100]
+
+
+@pytest.mark.parametrize(("event", "chains", "temperature"), [(SHAPE, 8, 0.005), ((2,), 40, 0.01)])
+def test_auto_has_the_pool_and_temperature_of_the_kind_of_event(event, chains, temperature):
+    objective = AdaNCE(interval="auto", buffer=200)
+    objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())
+    assert (objective.centre, len(objective.noise.pool), objective.temperature) == (True, chains, temperature)
+    assert objective.init_args["interval"] == "auto"
+
+
+def test_longer_intervals_have_smaller_ratio_temperatures():
+    temperatures = {k: prepared(net(torch.float32), DATA, interval=k).temperature for k in (2, 10, 40)}
+    assert temperatures == pytest.approx({2: 0.005 * math.sqrt(5), 10: 0.005, 40: 0.0025})
+
+
+@pytest.mark.parametrize("noises", [1, 4])
+def test_pull_is_the_weight_of_data_by_that_at_no_ratio(noises):
+    r = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
+    contrast = Logistic(noises)
+    (weights,) = torch.autograd.grad(contrast.s1(r).mean(), r)
+    zero = torch.zeros(7, dtype=torch.float64, requires_grad=True)
+    (at_zero,) = torch.autograd.grad(contrast.s1(zero).mean(), zero)
+    assert contrast.pull(r.detach()) == pytest.approx(float(weights.sum() / at_zero.sum()))
+
+
+@pytest.mark.parametrize("make", [lambda: AdaBRM("kl", interval="auto"), lambda: AdaNCE(interval="often")])
+def test_auto_needs_weights_that_fall(make):
+    with pytest.raises(InputError, match="auto"):
+        make()
+
+
+def test_weights_that_grow_cannot_tell():
+    with pytest.raises(InputError, match="LeastSquares"):
+        LeastSquares().pull(torch.zeros(3))
+
+
+def test_a_given_interval_is_kept_to():
+    noise = Snapshot(chain(), AdaNCE(buffer=50).noise.starts, 3)
+    noise.prepare(net(torch.float32), DATA, 8, seed())
+    taken = []
+    for step in range(1, 8):
+        energy = net(torch.float32)
+        noise.after_step(energy, step)
+        if torch.equal(noise.energy(DATA, torch.zeros(32)), energy.eval()(DATA).detach()):
+            taken.append(step)
+    assert taken == [3, 6]
