@@ -1,0 +1,118 @@
+"""Table and picture of benchmarks/intervals.py."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from matplotlib.figure import Figure
+
+Rows = Sequence[Mapping[str, Any]]
+"""The results of one recipe, one for each seed."""
+
+REFERENCE, DRAWN = "thesis-K1", 8
+BOOTSTRAPS = 10_000
+HEADER = (
+    "recipe",
+    "seeds",
+    "Fréchet distance",
+    "long-run",
+    "relative to the thesis's K = 1, 90 %",
+    "gradients, millions",
+    "gradients to its quality, millions",
+    "seconds to it",
+)
+
+
+def table(found: Mapping[str, Rows], titles: Mapping[str, str], steps: int) -> str:
+    """Markdown: means and standard deviations over seeds, and what it cost to get to the reference's quality."""
+    reference = [row["quality"] for row in done(found[REFERENCE])]
+    goal = statistics.mean(reference) if reference else 0.0
+    lines = ["| " + " | ".join(HEADER) + " |", "|---|" + "---:|" * (len(HEADER) - 1)]
+    for name, rows in found.items():
+        finished = done(rows)
+        if not rows:
+            continue
+        if not finished:
+            lines.append(f"| {titles[name]} | {len(rows)} | diverged |" + " |" * (len(HEADER) - 3))
+            continue
+        quality = [row["quality"] for row in finished]
+        diverged = f", {len(rows) - len(finished)} diverged" if len(finished) < len(rows) else ""
+        cells = [
+            titles[name],
+            f"{len(finished)}{diverged}",
+            spread(quality),
+            spread([row["long_run"] for row in finished]),
+            relative(quality, reference),
+            f"{statistics.mean(row['gradients'] for row in finished) / 1e6:.1f}",
+            *cost(finished, goal),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    floors = sorted({f"{row['floor']:.1f}" for rows in found.values() for row in done(rows)})
+    return "\n".join([*lines, "", f"{steps:,} steps; training images to held-out ones: {', '.join(floors)}."])
+
+
+def done(rows: Rows) -> list[Mapping[str, Any]]:
+    """Those that did not diverge."""
+    return [row for row in rows if "quality" in row]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean and standard deviation."""
+    deviation = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):.1f}{deviation}"
+
+
+def relative(quality: Sequence[float], reference: Sequence[float]) -> str:
+    """Ratio of means, with a bootstrap interval over seeds where there are several of both."""
+    if not reference:
+        return "–"
+    ratio = statistics.mean(quality) / statistics.mean(reference)
+    if quality == reference:
+        return "1.00"
+    if len(quality) < 2 or len(reference) < 2:
+        return f"{ratio:.2f}"
+    generator = torch.Generator().manual_seed(0)
+
+    def means(values: Sequence[float]) -> torch.Tensor:
+        rows = torch.randint(len(values), (BOOTSTRAPS, len(values)), generator=generator)
+        return torch.tensor(values)[rows].mean(1)
+
+    low, high = (means(quality) / means(reference)).quantile(torch.tensor([0.05, 0.95])).tolist()
+    return f"{ratio:.2f} ({low:.2f} to {high:.2f})"
+
+
+def mean_curve(rows: Rows) -> list[dict[str, float]]:
+    """The mean over seeds of every evaluation along training."""
+    curves = [row["curve"] for row in done(rows)]
+    return [{key: statistics.mean(p[key] for p in points) for key in points[0]} for points in zip(*curves, strict=True)]
+
+
+def cost(rows: Rows, goal: float) -> tuple[str, str]:
+    """Gradients in millions and seconds at the first evaluation whose mean over seeds is as good as ``goal``."""
+    for point in mean_curve(rows):
+        if point["frechet"] <= goal:
+            return f"{point['gradients'] / 1e6:.1f}", f"{point['seconds']:.0f}"
+    return "–", "–"
+
+
+def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mapping[str, str]) -> None:
+    """Quality against energy gradients along training, means over seeds, one panel a set of images."""
+    figure = Figure(figsize=(5.2 * len(by_source), 4.2), layout="constrained")
+    axes = figure.subplots(1, len(by_source), squeeze=False)[0]
+    for axis, (source, found) in zip(axes, by_source.items(), strict=True):
+        shown = [name for name, rows in found.items() if done(rows)][:DRAWN]
+        for number, name in enumerate(shown):
+            curve = mean_curve(found[name])
+            style = {"color": "black", "lw": 2.5} if name == REFERENCE else {"color": f"C{number - 1}"}
+            seeds = len(done(found[name]))
+            label = f"{titles[name]} ({seeds} seed{'s' * (seeds > 1)})"
+            axis.plot([p["gradients"] for p in curve], [p["frechet"] for p in curve], label=label, **style)
+        if REFERENCE in shown:
+            goal = statistics.mean(row["quality"] for row in done(found[REFERENCE]))
+            axis.axhline(goal, color="black", lw=0.8, ls=":")
+        axis.set(xscale="log", yscale="log", xlabel="energy gradients", ylabel="Fréchet distance", title=source)
+        axis.grid(alpha=0.3, which="both")
+        axis.legend(fontsize=8)
+    figure.savefig(path, dpi=110)
