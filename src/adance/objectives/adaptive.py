@@ -1,7 +1,5 @@
 """Contrastive objectives whose noise is an earlier copy of the model."""
 
-import math
-
 import torch
 from torch import Tensor, nn
 
@@ -16,7 +14,7 @@ from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
 
 REACH_OF_IMAGES = 0.005
-"""T of a centred ratio for images at K = 10, in units of energy: how far the steps of one snapshot may go."""
+"""T of a centred ratio for images, in units of energy: how far the steps of one snapshot may go."""
 
 DAMPING = 0.01
 """T of a centred ratio for vectors, in units of the chain's temperature."""
@@ -64,9 +62,7 @@ class _Adaptive(Contrastive):
         chosen = self.centre and self.ratio_temperature is None and self._of_vectors is not None
         if not chosen or self.noise.interval == 1:
             return super().temperature
-        if self._of_vectors:
-            return DAMPING * self.noise.temperature
-        return REACH_OF_IMAGES * (1.0 if self.noise.until_served else math.sqrt(10 / self.noise.interval))
+        return DAMPING * self.noise.temperature if self._of_vectors else REACH_OF_IMAGES
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         assert isinstance(self.noise, Snapshot)
@@ -94,9 +90,8 @@ class AdaNCE(_Adaptive):
             images and ``MALA(steps=50)`` at T = 1 for vectors.
         interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors. ``auto``: take one
             when the last has served, see :class:`Snapshot`.
-        ratio_temperature: T of the ratio. By default 0.005·√(10/K) for images (0.005 for ``auto``), a number for
-            energies of spectrally normalised nets; 0.01 of the chain's temperature for vectors; without ``centre`` the
-            chain's. The thesis has 1.
+        ratio_temperature: T of the ratio. By default 0.005 for images, about what one step of a chain descends, and
+            0.01 of the chain's temperature for vectors; without ``centre`` the chain's. The thesis has 1.
         margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``centre`` at K > 1.
         pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.

@@ -16,11 +16,12 @@ class WeightAverage:
     def __init__(self, energy: nn.Module, decay: float) -> None:
         self.decay = decay
         self.energy = freeze(energy)
+        own = folded_state(self.energy)
+        self._own = {name: value for name, value in own.items() if value.is_floating_point()}
 
     @torch.no_grad()
     def update(self, energy: nn.Module, step: int) -> None:
         """Take in the weights after optimiser step ``step``, counted from 1."""
         keep = min(self.decay, (1 + step) / (10 + step))
         present = folded_state(energy)
-        floats = [(own, present[name]) for name, own in folded_state(self.energy).items() if own.is_floating_point()]
-        torch._foreach_lerp_([own for own, _ in floats], [new for _, new in floats], 1 - keep)
+        torch._foreach_lerp_(list(self._own.values()), [present[name] for name in self._own], 1 - keep)
