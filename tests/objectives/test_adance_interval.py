@@ -1,3 +1,6 @@
+import math
+
+import numpy as np
 import pytest
 import torch
 from small_models import DATA, SHAPE, chain, net, prepared, seed
@@ -24,11 +27,11 @@ X = DATA[:8].double()
 
 
 def refreshes(objective, energy, steps, lr):
-    """Steps after which the snapshot was taken anew, and the share of weight left at each step, by hand."""
+    """Steps after which the snapshot was taken anew, and the weight of data at each step, by hand."""
     optimizer, found, pulls, before = torch.optim.SGD(energy.parameters(), lr), [], [], 0
     for step in range(1, steps + 1):
         out = objective.loss(energy, X, seed(step))
-        pulls.append(2 * torch.sigmoid(-ratios(objective, energy, X, seed(step))).mean().item())
+        pulls.append(torch.sigmoid(-ratios(objective, energy, X, seed(step))).mean().item())
         optimizer.zero_grad()
         out.value.backward()
         optimizer.step()
@@ -55,9 +58,9 @@ def test_a_snapshot_is_taken_anew_when_it_has_served_and_never_before():
     energy = net(torch.float64)
     objective = prepared(energy, X, interval="auto", ratio_temperature=1e-3, centre=True)
     found, pulls = refreshes(objective, energy, 40, 0.02)
-    assert found == [step for step, pull in enumerate(pulls, 1) if pull < 0.4]
+    assert found == [step for step, pull in enumerate(pulls, 1) if pull < 0.2]
     assert 2 <= len(found) <= 20
-    assert all(pulls[step] == pytest.approx(1) for step in found if step < len(pulls))
+    assert all(pulls[step] == pytest.approx(0.5) for step in found if step < len(pulls))
 
 
 def test_a_snapshot_that_does_not_serve_is_taken_anew_after_fifty_steps():
@@ -79,13 +82,11 @@ def test_the_ratio_temperature_of_images_is_the_same_for_all_intervals():
 
 
 @pytest.mark.parametrize("noises", [1, 4])
-def test_pull_is_the_weight_of_data_by_that_at_no_ratio(noises):
+def test_pull_is_the_mean_weight_of_data(noises):
     r = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
     contrast = Logistic(noises)
     (weights,) = torch.autograd.grad(contrast.s1(r).mean(), r)
-    zero = torch.zeros(7, dtype=torch.float64, requires_grad=True)
-    (at_zero,) = torch.autograd.grad(contrast.s1(zero).mean(), zero)
-    assert contrast.pull(r.detach()) == pytest.approx(float(weights.sum() / at_zero.sum()))
+    assert contrast.pull(r.detach()) == pytest.approx(float(weights.sum()))
 
 
 @pytest.mark.parametrize("make", [lambda: AdaBRM("kl", interval="auto"), lambda: AdaNCE(interval="often")])
@@ -109,3 +110,31 @@ def test_a_given_interval_is_kept_to():
         if torch.equal(noise.energy(DATA, torch.zeros(32)), energy.eval()(DATA).detach()):
             taken.append(step)
     assert taken == [3, 6]
+
+
+@pytest.mark.parametrize("interval", [0, -3, 5.0, math.nan, True, [5], "5"])
+def test_an_interval_is_a_whole_number_or_auto(interval):
+    with pytest.raises(InputError, match="interval is a number of optimiser steps"):
+        AdaNCE(interval=interval)
+
+
+def test_numpy_s_whole_numbers_serve():
+    assert AdaNCE(interval=np.int64(5)).noise.interval == 5
+
+
+@pytest.mark.parametrize("settings", [{"snapshots": 3}, {"centre": False, "margin": 0.01}, {"margin": -0.01}])
+def test_served_is_measured_from_the_first_batch_and_never_at_once(settings):
+    energy = net(torch.float64)
+    objective = prepared(energy, X, interval="auto", ratio_temperature=1e-3, **settings)
+    optimizer, ages = torch.optim.SGD(energy.parameters(), 0.02), [0]
+    for step in range(1, 101):
+        optimizer.zero_grad()
+        objective.loss(energy, X, seed(step)).value.backward()
+        optimizer.step()
+        before = int(objective.noise.metrics()["refreshes"])
+        objective.after_step(energy, step)
+        ages[-1] += 1
+        if int(objective.noise.metrics()["refreshes"]) > before:
+            ages.append(0)
+    assert len(ages) > 2
+    assert min(ages[:-1]) >= 2

@@ -147,7 +147,7 @@ def test_more_persistent_chains_than_a_batch():
     objective.loss(energy, DATA[:8].double(), seed())
     moved = (objective.noise.starts.buffer.samples != before).flatten(1).any(1)
     assert (len(before), moved.sum()) == (30, 8)
-    with pytest.raises(InputError, match="buffer of 5"):
+    with pytest.raises(InputError, match="buffer keeps 5"):
         prepared(PersistentCD(chains=5), energy)
 
 

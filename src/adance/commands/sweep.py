@@ -25,6 +25,10 @@ def run(argv: list[str]) -> None:
     args, options = _parser().parse_known_args(argv)
     if args.jobs < 1:
         raise InputError(f"--jobs must be 1 or more, got {args.jobs}")
+    try:
+        evaluate_with = shlex.split(args.evaluate_with)
+    except ValueError as error:
+        raise InputError(f"--evaluate_with {args.evaluate_with!r}: {error}") from None
     folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
     settings = _config(options, {})
     points = folder.extend(points, settings)
@@ -35,7 +39,7 @@ def run(argv: list[str]) -> None:
     ]
     folder.write(settings, [read_outcome(job.name, job.values, job.folder) for job in jobs])
     measures = args.evaluate.split(",") if args.evaluate else []
-    evaluate = partial(evaluate_job, options=shlex.split(args.evaluate_with)) if measures else None
+    evaluate = partial(evaluate_job, options=evaluate_with) if measures else None
     outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
     folder.write(settings, outcomes)
     print(as_markdown(summarize(outcomes), measures))

@@ -78,6 +78,8 @@ def new_trainer(parser: ArgumentParser, args: Namespace) -> Trainer:
     Raises:
         InputError: The settings do not fit together or to the data; nothing has been written.
     """
+    if args.out == "" or args.data == "":
+        raise InputError("--out and --data are paths or names, not empty; . is the current folder")
     made = instantiate(parser, args)
     settings = settings_of(made)
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)

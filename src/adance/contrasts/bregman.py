@@ -80,8 +80,8 @@ class Logistic(Bregman):
         return (low + high) / 2
 
     def pull(self, r_data: Tensor) -> Tensor:
-        """Mean of σ(log ν − r), by its value ν/(1 + ν) at r = 0."""
-        return (math.log(self.noises) - r_data).sigmoid().mean() / self.curvature
+        """Mean of σ(log ν − r)."""
+        return (math.log(self.noises) - r_data).sigmoid().mean()
 
     def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The hinge; its slopes at 0 are the logistic's (½ at ν = 1), so a step from r = 0 is the likelihood's."""

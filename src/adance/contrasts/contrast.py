@@ -39,7 +39,7 @@ class Contrast(Configurable, ABC):
         raise InputError(f"{type(self).__name__} cannot fit a constant in the ratio; give centre=False")
 
     def pull(self, r_data: Tensor) -> Tensor:
-        """The mean weight of data in the gradient, as a share of the one at r = 0: how much there is left to learn.
+        """The mean weight of data in the gradient, from their log-ratios ``(B,)``: how much there is left to learn.
 
         Raises:
             InputError: The contrast cannot tell, since its weights do not fall with r.

@@ -50,6 +50,8 @@ class MLP(Configurable, nn.Module):
         base: bool | None = None,
     ) -> None:
         super().__init__()
+        if not all(width >= 1 for width in hidden):
+            raise InputError(f"hidden are widths of layers, each at least 1, got {list(hidden)}")
         vector = is_vector(tuple(event_shape))
         activation = activation or ("silu" if vector else "leaky_relu")
         if activation not in ACTIVATIONS:

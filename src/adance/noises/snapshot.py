@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
 from typing import Any, Literal
 
 import torch
@@ -33,7 +34,8 @@ class Snapshot(Noise):
     """The model as it was at the last refresh; every ``interval`` optimiser steps it is taken anew.
 
     With ``interval="auto"`` that is when it has served: when the mean weight of a batch of data in the gradient has
-    fallen to 0.4 of what it was at r = 0, or after 50 steps. Finding out waits for the device at each step.
+    fallen to 0.4 of what it was in the snapshot's first batch, or after 50 steps. Finding out waits for the device at
+    each step.
 
     Args:
         sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
@@ -64,15 +66,13 @@ class Snapshot(Noise):
         self, sampler: Kernel | None, starts: ChainStarts, interval: Interval | None = None, pool: int | None = None
     ) -> None:
         super().__init__()
-        if isinstance(interval, str) and interval != "auto":
-            raise InputError(f"interval is a number of optimiser steps or 'auto', got {interval!r}")
-        if isinstance(interval, int) and interval < 1:
-            raise InputError(f"interval is a number of optimiser steps, at least 1, got {interval}")
-        if pool is not None and pool < 0:
-            raise InputError(f"pool is a number of chains, 0 or more, got {pool}")
+        if not (interval is None or interval == "auto" or (_is_whole(interval) and interval >= 1)):
+            raise InputError(f"interval is a number of optimiser steps, at least 1, or 'auto', got {interval!r}")
+        if not (pool is None or (_is_whole(pool) and pool >= 0)):
+            raise InputError(f"pool is a number of chains, 0 or more, got {pool!r}")
         self.sampler, self.starts, self.pool_size = sampler, starts, pool
         self.until_served = interval == "auto"
-        self.interval = interval if isinstance(interval, int) else 1
+        self.interval = 1 if interval is None or interval == "auto" else int(interval)
         self._given_sampler, self._given_interval, self._given_pool = sampler, interval, pool
         self.frozen: nn.Module | None = None
         self._begin()
@@ -88,8 +88,10 @@ class Snapshot(Noise):
         self._begin()
         self.sampler = self._given_sampler or default_sampler(data.shape[1:])
         usual_interval = 50 if is_vector(data.shape[1:]) else 10
-        given = self._given_interval
-        self.interval = LONGEST if self.until_served else given if isinstance(given, int) else usual_interval
+        if self.until_served:
+            self.interval = LONGEST
+        elif self._given_interval is None:
+            self.interval = usual_interval
         if isinstance(energy, Given) and self._given_pool:
             raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
         served_by_pool = usual_interval if self.until_served else self.interval
@@ -100,8 +102,8 @@ class Snapshot(Noise):
         needed = max(self.pool_size, batch)
         if self.starts.kind in ("persistent", "rejuvenated") and needed > self.starts.capacity:
             raise InputError(
-                f"a pool of {needed} chains is larger than the replay buffer of {self.starts.capacity}; "
-                f"make the buffer at least {needed} or the pool smaller"
+                f"{needed} chains run at a time, for a batch of {batch}, and the replay buffer keeps "
+                f"{self.starts.capacity}; keep at least {needed}, or make the batch or the pool smaller"
             )
         self.frozen = freeze(energy)
         self.starts.prepare(_start_noise(data), generator)
@@ -112,7 +114,7 @@ class Snapshot(Noise):
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True
         self._age, self._refreshes = 0, 0
-        self._pull: Tensor | None = None
+        self._first_pull, self._pull = 0.0, 1.0
         self._step_size: Tensor | None = None
         self._chain: tuple[nn.Module, ...] = ()  # in a tuple, so that it is no part of the state
 
@@ -146,7 +148,9 @@ class Snapshot(Noise):
     def observe(self, pull: Callable[[], Tensor]) -> None:
         """Keep what a refresh by itself goes by."""
         if self.until_served:
-            self._pull = pull()
+            self._pull = float(pull())
+            if self._age == 0:
+                self._first_pull = self._pull
 
     def after_step(self, energy: nn.Module, step: int) -> None:
         """Take the snapshot anew when ``step`` is a multiple of K, or when it has served."""
@@ -156,7 +160,7 @@ class Snapshot(Noise):
             self._age, self._refreshes = 0, self._refreshes + 1
 
     def _has_served(self) -> bool:
-        return self._age >= self.interval or (self._pull is not None and float(self._pull) < SERVED)
+        return self._age >= self.interval or self._pull < SERVED * self._first_pull
 
     def _renew(self, energy: nn.Module) -> None:
         assert self.frozen is not None, "prepare() first"
@@ -202,14 +206,18 @@ class Snapshot(Noise):
         """What is neither weight nor buffer: place in the pool, whether it is stale, counts, step size."""
         step_size = math.nan if self._step_size is None else float(self._step_size)
         counts = [self._cursor, self._gradients, self._stale, self._age, self._refreshes]
-        return torch.tensor([*counts, step_size], dtype=torch.float64)
+        return torch.tensor([*counts, self._first_pull, step_size], dtype=torch.float64)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Go on from :meth:`get_extra_state`."""
-        cursor, gradients, stale, age, refreshes, step_size = state.tolist()
+        cursor, gradients, stale, age, refreshes, self._first_pull, step_size = state.tolist()
         self._cursor, self._gradients, self._stale = int(cursor), int(gradients), bool(stale)
         self._age, self._refreshes = int(age), int(refreshes)
         self._step_size = None if math.isnan(step_size) else self.pool.new_tensor(step_size)
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _start_noise(data: Tensor) -> Density:

@@ -60,10 +60,12 @@ class Contrastive(Objective):
         centre: bool = False,
     ) -> None:
         super().__init__()
-        if ratio_temperature is not None and not ratio_temperature >= 0:
-            raise InputError(f"ratio_temperature must be 0 or more, got {ratio_temperature}")
-        if energy_penalty < 0:
-            raise InputError(f"energy_penalty must be 0 or more, got {energy_penalty}")
+        if ratio_temperature is not None and not 0 <= ratio_temperature < math.inf:
+            raise InputError(f"ratio_temperature must be 0 or more, and finite, got {ratio_temperature}")
+        if not math.isfinite(margin):
+            raise InputError(f"margin must be a finite energy, got {margin}")
+        if not 0 <= energy_penalty < math.inf:
+            raise InputError(f"energy_penalty must be 0 or more, and finite, got {energy_penalty}")
         _refuse_misfits(contrast, noise, energy_penalty, learn_log_z)
         if centre and (learn_log_z or margin != 0):
             raise InputError("a fitted constant takes log Z and a margin out of the ratio again; give one of them")

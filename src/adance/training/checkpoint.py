@@ -53,7 +53,7 @@ def load_weights(module: nn.Module, path: Path) -> None:
     state: dict[str, Any] = load_tensors(path)
     try:
         module.load_state_dict(state)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError) as error:
         raise InputError(f"{path} does not fit the {type(module).__name__}: {' '.join(str(error).split())}") from None
 
 

@@ -87,6 +87,8 @@ class Settings:
             self._require(name, getattr(self, name) >= 0, "0 or more")
         for name in ("batch_size", "lr", "decay_after", "energy_limit", "log_every", "checkpoint_every"):
             self._require(name, getattr(self, name) > 0, "more than 0")
+        for name in ("lr", "data_noise"):
+            self._require(name, getattr(self, name) < float("inf"), "finite")
         self._require("seed", self.seed < 2**32, "less than 2**32")
         self._require("ema", 0 <= self.ema < 1, "in [0, 1)")
         self._require("betas", _are_betas(self.betas), "two numbers in [0, 1)")
