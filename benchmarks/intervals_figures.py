@@ -102,17 +102,18 @@ def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mappin
     figure = Figure(figsize=(5.2 * len(by_source), 4.2), layout="constrained")
     axes = figure.subplots(1, len(by_source), squeeze=False)[0]
     for axis, (source, found) in zip(axes, by_source.items(), strict=True):
-        shown = [name for name, rows in found.items() if done(rows)][:DRAWN]
-        for number, name in enumerate(shown):
+        for number, name in enumerate(list(found)[:DRAWN]):
+            if not done(found[name]):
+                continue
             curve = mean_curve(found[name])
             style = {"color": "black", "lw": 2.5} if name == REFERENCE else {"color": f"C{number - 1}"}
             seeds = len(done(found[name]))
             label = f"{titles[name]} ({seeds} seed{'s' * (seeds > 1)})"
             axis.plot([p["gradients"] for p in curve], [p["frechet"] for p in curve], label=label, **style)
-        if REFERENCE in shown:
+        if done(found[REFERENCE]):
             goal = statistics.mean(row["quality"] for row in done(found[REFERENCE]))
             axis.axhline(goal, color="black", lw=0.8, ls=":")
         axis.set(xscale="log", yscale="log", xlabel="energy gradients", ylabel="Fréchet distance", title=source)
         axis.grid(alpha=0.3, which="both")
-        axis.legend(fontsize=8)
+        axis.legend(fontsize=8, loc="lower left")
     figure.savefig(path, dpi=110)
