@@ -51,6 +51,8 @@ def _run(name: str, args: list[str]) -> int:
         from adance.commands.parser import readable
 
         return _fail(readable(str(error)), BAD_INPUT, name)
+    except UnicodeDecodeError as error:
+        return _fail(f"a file that should be text in UTF-8 is not: {error}", BAD_INPUT, name)
     except DivergedError as error:
         return _fail(str(error), DIVERGED, name)
     except (MemoryError, RuntimeError) as error:

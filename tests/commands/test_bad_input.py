@@ -133,6 +133,15 @@ def test_train(argv, message, tiny, nets, bytes_under):
     assert bytes_under() == before
 
 
+def test_a_config_that_is_no_text(tiny, tmp_path, bytes_under):
+    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    before = bytes_under()
+    answer = tiny("run", "--config", "binary.yaml")
+    assert answer.status == 2
+    assert "should be text in UTF-8" in answer.error
+    assert bytes_under() == before
+
+
 @pytest.mark.parametrize(
     ("energy", "message"),
     [
