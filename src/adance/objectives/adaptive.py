@@ -39,9 +39,6 @@ class _Adaptive(Contrastive):
     ) -> None:
         if snapshots < 1:
             raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
-        if interval == "auto" and not contrast.saturates:
-            name = type(contrast).__name__
-            raise InputError(f"interval='auto' goes by weights that fall as data are told apart; {name}'s do not")
         if centre is None:
             centre = contrast.saturates and margin is None and ratio_temperature is None and interval != 1
         if margin is None:

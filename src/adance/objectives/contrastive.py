@@ -199,6 +199,8 @@ def _refuse_misfits(contrast: Contrast, noise: Noise, energy_penalty: float, lea
     pair = f"{type(contrast).__name__} with {type(noise).__name__}"
     if noise.paired and not isinstance(contrast, Conditional):
         raise InputError(f"{pair}: noise around each datum needs the Conditional contrast")
+    if isinstance(noise, Snapshot) and noise.until_served and not contrast.saturates:
+        raise InputError(f"{pair}: interval='auto' goes by weights that fall as data are told apart; these do not")
     if learn_log_z and (contrast.ignores_constant or not noise.normalized):
         raise InputError(f"{pair} cannot learn log Z: it cancels, or the noise's own is unknown")
     if noise.adversarial and energy_penalty > 0:
