@@ -10,6 +10,7 @@ from adance.energies import MLP
 from adance.errors import InputError
 from adance.noises import Snapshot
 from adance.objectives import AdaBRM, AdaNCE
+from adance.samplers import MALA
 
 
 @pytest.mark.parametrize(("event", "interval", "chains"), [(SHAPE, 10, 8), ((2,), 50, 40)])
@@ -69,7 +70,30 @@ def test_a_snapshot_that_does_not_serve_is_taken_anew_after_fifty_steps():
     assert refreshes(objective, energy, 120, 0.0)[0] == [50, 100]
 
 
-@pytest.mark.parametrize(("event", "chains", "temperature"), [(SHAPE, 8, 0.005), ((2,), 40, 0.01)])
+def test_reweighted_chains_have_served_when_half_of_them_would_be_left():
+    x, energy = torch.randn(64, 2, generator=seed()), MLP((2,), (16,))
+    x[:, 0] += 3 * x[:, 0].sign()
+    objective = AdaNCE(MALA(2), interval="auto", pool=64, buffer=64)
+    objective.prepare(energy, x, 64, seed())
+    optimizer, before, shares, found = torch.optim.Adam(energy.parameters(), 0.03), 0, [], []
+    for step in range(1, 61):
+        out = objective.loss(energy, x, seed(step))
+        with torch.no_grad():
+            weights = objective.noise.frozen(objective.noise.pool) - energy(objective.noise.pool)
+        weights = weights.softmax(0)
+        shares.append(float(1 / (64 * weights.square().sum())))
+        optimizer.zero_grad()
+        out.value.backward()
+        optimizer.step()
+        objective.after_step(energy, step)
+        if int(objective.noise.metrics()["refreshes"]) > before:
+            before += 1
+            found.append(step)
+    assert found == [step for step, share in enumerate(shares, 1) if share < 0.5]
+    assert 2 <= len(found) <= 30
+
+
+@pytest.mark.parametrize(("event", "chains", "temperature"), [(SHAPE, 8, 0.005), ((2,), 40, 1.0)])
 def test_auto_has_the_pool_and_temperature_of_the_kind_of_event(event, chains, temperature):
     objective = AdaNCE(interval="auto", buffer=200)
     objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())

@@ -99,10 +99,10 @@ def test_ratio_temperature_is_the_chain_s_where_nothing_is_fitted():
     assert prepared(energy, DATA, interval=1).temperature == chain().temperature
 
 
-def test_the_ratio_of_vectors_is_damped_by_default():
+def test_the_ratio_of_vectors_is_at_the_chain_s_temperature_where_they_are_reweighted_and_damped_elsewhere():
     vectors, energy = torch.randn(20, 2, generator=torch.Generator().manual_seed(0)), MLP((2,), (4,))
-    sampler = MALA(2, temperature=0.3)
-    for options, temperature in [({}, 0.003), ({"interval": 5}, 0.003), ({"interval": 1}, 0.3)]:
+    sampler, kept = MALA(2, temperature=0.3), {"start": "persistent"}
+    for options, temperature in [({}, 0.3), ({"interval": 1}, 0.3), (kept, 0.003), ({"rejuvenation": 0.1}, 0.003)]:
         objective = AdaNCE(sampler=sampler, buffer=200, **options)
         objective.prepare(energy, vectors, 20)
         assert objective.temperature == pytest.approx(temperature)

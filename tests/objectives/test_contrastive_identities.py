@@ -228,10 +228,13 @@ def test_log_z_starts_at_its_estimate_from_noise():
 
 def test_growing_contrasts_form_the_ratio_at_temperature_one_and_saturating_ones_damped():
     for psi, T in (("kl", 1.0), ("hellinger", 1.0), ("logistic", 0.0004)):
-        objective = AdaBRM(psi, MALA(2, temperature=0.04), buffer=64)
+        objective = AdaBRM(psi, MALA(2, temperature=0.04), buffer=64, start="persistent")
         objective.prepare(net(), DATA, 12, seed(1))
         assert objective.temperature == pytest.approx(T)
-        assert objective.centre == (psi == "logistic")
+        assert objective.centre
+        reweighted = AdaBRM(psi, MALA(2, temperature=0.04), buffer=64)
+        reweighted.prepare(net(), DATA, 12, seed(1))
+        assert reweighted.temperature == pytest.approx(0.04)
         with pytest.raises(InputError, match="limit") if psi != "logistic" else contextlib.nullcontext():
             objective.ratio_temperature = 0.0
             objective.loss(net(), DATA, seed())

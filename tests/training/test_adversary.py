@@ -18,6 +18,8 @@ MAKE = {
     "fixed flow": lambda: BRM("hellinger", Flow(hidden=(8,), fit_steps=3)),
     "mixture of snapshots": lambda: AdaNCE(interval=3, pool=48, buffer=64, snapshots=3),
     "refreshed when served": lambda: AdaNCE(interval="auto", ratio_temperature=1e-3, centre=True, buffer=128),
+    "refreshed by the chains' share": lambda: AdaNCE(interval="auto", buffer=128),
+    "rejuvenated": lambda: AdaNCE(interval=4, pool=32, buffer=64, rejuvenation=0.1),
     "AdaBRM": lambda: AdaBRM("kl", interval=4, pool=32, buffer=64),
     "ranking": lambda: RankingNCE("uniform", 3),
     "conditional": lambda: ConditionalNCE(noises=2),

@@ -27,6 +27,10 @@ class _PowerForm(Growing):
         """e^{βr}."""
         return (self.beta * r).exp()
 
+    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """Where the slope of the loss in c is 0: ``e^c = E_noise[e^{(1+β)r}]/E_data[e^{βr}]``."""
+        return _log_mean_exp((1 + self.beta) * r_noise) - _log_mean_exp(self.beta * r_data)
+
 
 class KL(_PowerForm):
     """Ψ = u log u − u (UKL, KLIEP, NWJ): S0 = e^r, S1 = r.
@@ -163,6 +167,10 @@ class Power(_PowerForm):
     def exact_s1(self, r: Tensor) -> Tensor:
         """expm1(βr)/β."""
         return _expm1_over(self.beta, r)
+
+
+def _log_mean_exp(x: Tensor) -> Tensor:
+    return x.flatten().logsumexp(0) - math.log(x.numel())
 
 
 def _expm1_over(power: float, r: Tensor) -> Tensor:

@@ -57,8 +57,12 @@ class Noise(Configurable, nn.Module, ABC):
         """
         return None
 
-    def observe(self, pull: Callable[[], Tensor]) -> None:
-        """Told before each step; ``pull()`` is the contrast's of that batch, see :meth:`Contrast.pull`."""
+    def observe(self, pull: Callable[[], Tensor], share: Callable[[], Tensor]) -> None:
+        """Told before each step, of its batch.
+
+        ``pull()`` is the contrast's, see :meth:`Contrast.pull`; ``share()`` the effective share of the noise, were it
+        weighted to follow the model.
+        """
 
     def after_step(self, energy: nn.Module, step: int) -> None:
         """Called after optimiser step number ``step``, counted from 1."""

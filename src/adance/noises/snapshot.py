@@ -19,7 +19,7 @@ from adance.noises.noise import Noise
 from adance.samplers.chains import run_chains
 from adance.samplers.defaults import default_sampler
 from adance.samplers.kernel import Kernel
-from adance.samplers.starts import ChainStarts
+from adance.samplers.starts import BUFFERED, ChainStarts
 
 Interval = int | Literal["auto"]
 
@@ -29,17 +29,21 @@ LONGEST = 50
 SERVED = 0.4
 """A snapshot has served when data pull at this share of the weight that they began with."""
 
+LEAST_SHARE = 0.5
+"""Or, where chains are reweighted, when less than this effective share of them would be left."""
+
 
 class Snapshot(Noise):
     """The model as it was at the last refresh; every ``interval`` optimiser steps it is taken anew.
 
     With ``interval="auto"`` that is when it has served: when the mean weight of a batch of data in the gradient has
-    fallen to 0.4 of what it was in the snapshot's first batch, or after 50 steps. Finding out waits for the device at
-    each step.
+    fallen to 0.4 of what it was in the snapshot's first batch; where chains are reweighted, when their effective share
+    has fallen below a half; or after 50 steps. Finding out waits for the device at each step.
 
     Args:
         sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
-        starts: Where the chains start.
+        starts: Where the chains start; where it does not say, ``reweighted`` for vectors with an exact sampler, and
+            ``rejuvenated`` else.
         interval: K ≥ 1, optimiser steps between refreshes, or ``auto``; by default 10 for images, 50 for vectors.
         pool: Chains drawn at each refresh, from which minibatches are taken without repeats until it is used up and
             shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``, for ``auto`` as for the default
@@ -83,38 +87,50 @@ class Snapshot(Noise):
         assert self.sampler is not None, "prepare() first"
         return self.sampler.temperature
 
+    @property
+    def reweights(self) -> bool:
+        """Whether chains follow the model by Jarzynski weights."""
+        return self.starts.kind == "reweighted"
+
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """Settle sampler, interval and pool size for ``batch`` noises a step; take a snapshot; fill the buffer."""
         self._begin()
         self.sampler = self._given_sampler or default_sampler(data.shape[1:])
-        usual_interval = 50 if is_vector(data.shape[1:]) else 10
+        vectors, conditional = is_vector(data.shape[1:]), isinstance(energy, Given)
+        self.starts.settle("reweighted" if vectors and self.sampler.exact and not conditional else "rejuvenated")
+        if conditional and self.reweights:
+            raise InputError("chains of a conditional energy belong to one batch and cannot be reweighted for the next")
+        usual_interval = 50 if vectors else 10
         if self.until_served:
             self.interval = LONGEST
         elif self._given_interval is None:
             self.interval = usual_interval
-        if isinstance(energy, Given) and self._given_pool:
+        if conditional and self._given_pool:
             raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
         served_by_pool = usual_interval if self.until_served else self.interval
-        usual = 0 if isinstance(energy, Given) else batch * math.ceil(served_by_pool / 10)
+        usual = 0 if conditional else batch * math.ceil(served_by_pool / 10)
         self.pool_size = usual if self._given_pool is None else self._given_pool
         if 0 < self.pool_size < batch:
             raise InputError(f"a pool of {self.pool_size} chains is smaller than one batch of {batch}; pool=0 or more")
         needed = max(self.pool_size, batch)
-        if self.starts.kind in ("persistent", "rejuvenated") and needed > self.starts.capacity:
+        if self.starts.kind in BUFFERED and needed > self.starts.capacity:
             raise InputError(
                 f"{needed} chains run at a time, for a batch of {batch}, and the replay buffer keeps "
                 f"{self.starts.capacity}; keep at least {needed}, or make the batch or the pool smaller"
             )
         self.frozen = freeze(energy)
-        self.starts.prepare(_start_noise(data), generator)
+        noise = _start_noise(data)
+        self.starts.prepare(noise, generator)
+        if self.reweights:
+            self.starts.reweight(lambda x: self._log_density(x) - noise.log_prob(x))
         self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
         self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
-        self.register_buffer("record", data.new_zeros(3))
+        self.register_buffer("record", data.new_zeros(4))
 
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True
         self._age, self._refreshes = 0, 0
-        self._first_pull, self._pull = 0.0, 1.0
+        self._first_pull, self._pull, self._share = 0.0, 1.0, 1.0
         self._step_size: Tensor | None = None
         self._chain: tuple[nn.Module, ...] = ()  # in a tuple, so that it is no part of the state
 
@@ -125,7 +141,9 @@ class Snapshot(Noise):
             InputError: The batch is larger than the one that the pool was made for.
         """
         if self.pool_size == 0:
-            return self._run(n, data, generator)
+            x = self._run(n, data, generator)
+            self._stale = False
+            return x
         if n > len(self.pool):
             raise InputError(f"{n} noise samples cannot be drawn from a pool of {len(self.pool)}; make the pool larger")
         if self._stale:
@@ -145,9 +163,11 @@ class Snapshot(Noise):
         assert self.frozen is not None, "prepare() first"
         return evaluate(self.frozen, x)
 
-    def observe(self, pull: Callable[[], Tensor]) -> None:
+    def observe(self, pull: Callable[[], Tensor], share: Callable[[], Tensor]) -> None:
         """Keep what a refresh by itself goes by."""
-        if self.until_served:
+        if self.until_served and self.reweights:
+            self._share = float(share())
+        elif self.until_served:
             self._pull = float(pull())
             if self._age == 0:
                 self._first_pull = self._pull
@@ -160,19 +180,33 @@ class Snapshot(Noise):
             self._age, self._refreshes = 0, self._refreshes + 1
 
     def _has_served(self) -> bool:
-        return self._age >= self.interval or self._pull < SERVED * self._first_pull
+        if self._age >= self.interval:
+            return True
+        return self._share < LEAST_SHARE if self.reweights else self._pull < SERVED * self._first_pull
 
     def _renew(self, energy: nn.Module) -> None:
         assert self.frozen is not None, "prepare() first"
+        if self.reweights:
+            self.starts.reweight(lambda x: -self._log_density(x))
         refresh(self.frozen, energy)
+        if self.reweights:
+            self.starts.reweight(self._log_density)
         self._stale = True
 
+    def _log_density(self, x: Tensor) -> Tensor:
+        """The snapshot's ``−E(x)/T`` ``(B,)``, without its constant."""
+        assert self.frozen is not None, "prepare() first"
+        return -evaluate(self.frozen, x) / self.temperature
+
     def metrics(self) -> dict[str, Tensor]:
-        """Of the last chains: mean gradient norm v and acceptance. So far: chains restarted, gradients, refreshes."""
-        names = ("gradient_norm", "acceptance", "restarted_chains")
+        """Of the last chains: mean gradient norm v and acceptance. So far: chains restarted, gradients, refreshes.
+
+        Where chains are reweighted, also their effective share before they were last resampled.
+        """
+        names = ("gradient_norm", "acceptance", "restarted_chains", *(("chain_share",) if self.reweights else ()))
         spent = {"energy_gradients": self._gradients} | ({"refreshes": self._refreshes} if self.until_served else {})
         counts = {name: torch.tensor(count, dtype=torch.int64) for name, count in spent.items()}
-        return dict(zip(names, self.record.clone().unbind(), strict=True)) | counts
+        return dict(zip(names, self.record.clone().unbind(), strict=False)) | counts
 
     def _chain_energy(self) -> nn.Module:
         """The snapshot's copy for chains, with its present weights."""
@@ -185,6 +219,7 @@ class Snapshot(Noise):
 
     def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
         assert self.sampler is not None, "prepare() first"
+        share = self.starts.resample(generator) if self.reweights and self._stale else self.record[3]
         starts = self.starts.draw(n, data, generator)
         with self.around_chains():
             chains = run_chains(
@@ -199,7 +234,7 @@ class Snapshot(Noise):
         self._step_size = chains.step_size
         self._gradients += chains.gradients
         restarted = self.record[2] + (~chains.finite).sum()
-        self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted]))
+        self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted, share]))
         return self.starts.take_back(chains.x, chains.finite, generator)
 
     def get_extra_state(self) -> Tensor:

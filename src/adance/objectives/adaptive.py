@@ -17,7 +17,7 @@ REACH_OF_IMAGES = 0.005
 """T of a centred ratio for images, in units of energy: how far the steps of one snapshot may go."""
 
 DAMPING = 0.01
-"""T of a centred ratio for vectors, in units of the chain's temperature."""
+"""T of a centred ratio for vectors, in units of the chain's temperature, unless chains are reweighted."""
 
 
 class _Adaptive(Contrastive):
@@ -40,7 +40,7 @@ class _Adaptive(Contrastive):
         if snapshots < 1:
             raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
         if centre is None:
-            centre = contrast.saturates and margin is None and ratio_temperature is None and interval != 1
+            centre = margin is None and ratio_temperature is None and interval != 1
         if margin is None:
             margin = 0.01 if contrast.saturates and interval != 1 and not centre else 0.0
         noise = (
@@ -57,7 +57,9 @@ class _Adaptive(Contrastive):
         """T of the ratio."""
         assert isinstance(self.noise, Snapshot)
         chosen = self.centre and self.ratio_temperature is None and self._of_vectors is not None
-        if not chosen or self.noise.interval == 1:
+        if chosen and self.noise.reweights:
+            return self.noise.temperature
+        if not chosen or self.noise.interval == 1 or not self.contrast.saturates:
             return super().temperature
         return DAMPING * self.noise.temperature if self._of_vectors else REACH_OF_IMAGES
 
@@ -68,6 +70,7 @@ class _Adaptive(Contrastive):
         self.sampler = self.init_args["sampler"] = self.noise.sampler
         if not self.noise.until_served:
             self.init_args["interval"] = self.noise.interval
+        self.init_args["start"] = self.noise.starts.kind
 
 
 class AdaNCE(_Adaptive):
@@ -87,13 +90,17 @@ class AdaNCE(_Adaptive):
             images and ``MALA(steps=50)`` at T = 1 for vectors.
         interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors. ``auto``: take one
             when the last has served, see :class:`Snapshot`.
-        ratio_temperature: T of the ratio. By default 0.005 for images, about what one step of a chain descends, and
-            0.01 of the chain's temperature for vectors; without ``centre`` the chain's. The thesis has 1.
+        ratio_temperature: T of the ratio. By default the chain's where chains are reweighted or without ``centre``;
+            else 0.005 for images, about what one step of a chain descends, and 0.01 of the chain's for vectors. The
+            thesis has 1.
         margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``centre`` at K > 1.
         pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.
-        start: Where chains start.
-        rejuvenation: R, the share of chains that start from noise; by default 0.25 for images, 0.02 for vectors.
+        start: Where chains start. By default ``reweighted`` for vectors whose chains are exact: all that are kept are
+            resampled at each refresh by how much likelier the new snapshot makes them, so that they follow the model
+            though they never cross between its modes (Carbone et al. 2023). Else ``rejuvenated``: the ends of earlier
+            chains, of which a share starts afresh. See :class:`ChainStarts`.
+        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Given alone, it means the latter.
         buffer: Chains kept between snapshots.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
@@ -113,7 +120,7 @@ class AdaNCE(_Adaptive):
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,
-        start: StartKind = "rejuvenated",
+        start: StartKind | None = None,
         rejuvenation: float | None = None,
         buffer: int = 5000,
         noises: int = 1,
@@ -141,30 +148,30 @@ class AdaNCE(_Adaptive):
 class AdaBRM(_Adaptive):
     """Self-adapting Bregman ratio matching (thesis 4.10): any convex Ψ, with an earlier copy of the model as noise.
 
-    The loss is ``E_noise[S0(r)] − E_data[S1(r)]`` with ``r = (E_m(x) − E_θ(x) − δ)/T``, ``(B,)`` on data and ``(B, ν)``
-    on noise, times T.
+    The loss is ``E_noise[S0(r)] − E_data[S1(r)]`` with ``r = (E_m(x) − E_θ(x) − δ)/T − c``, ``(B,)`` on data and
+    ``(B, ν)`` on noise, times T; c as for :class:`AdaNCE`.
 
     Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` its gradient is Ψ''(1)
     times maximum likelihood's, whatever Ψ. Choose it to compare Ψ; with the logistic Ψ it is AdaNCE, which is the
-    one that lets a snapshot be kept longest.
+    one that lets a snapshot of images be kept longest.
 
     Args:
         psi: Ψ by name, or a Bregman object, which has its own number of noises.
         sampler: As for :class:`AdaNCE`.
         interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors. ``auto``, for the
             logistic Ψ, as for :class:`AdaNCE`.
-        ratio_temperature: T of the ratio; by default as for :class:`AdaNCE` for the logistic Ψ, and 1 for those that
-            grow.
-        margin: δ in units of energy; by default as for :class:`AdaNCE` for the logistic Ψ, else 0.
+        ratio_temperature: T of the ratio; by default as for :class:`AdaNCE`, but 1 where Ψ grows and chains are not
+            reweighted.
+        margin: δ in units of energy; by default as for :class:`AdaNCE`.
         pool: As for :class:`AdaNCE`.
-        start: Where chains start.
-        rejuvenation: R, the share of chains that start from noise; by default 0.25 for images, 0.02 for vectors.
+        start: As for :class:`AdaNCE`.
+        rejuvenation: As for :class:`AdaNCE`.
         buffer: Chains kept between snapshots.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
-        centre: As for :class:`AdaNCE`, for the logistic Ψ; others cannot.
+        centre: As for :class:`AdaNCE`.
 
     Raises:
         InputError: A number is out of range.
@@ -178,7 +185,7 @@ class AdaBRM(_Adaptive):
         ratio_temperature: float | None = None,
         margin: float | None = None,
         pool: int | None = None,
-        start: StartKind = "rejuvenated",
+        start: StartKind | None = None,
         rejuvenation: float | None = None,
         buffer: int = 5000,
         noises: int = 1,

@@ -132,8 +132,11 @@ class Contrastive(Objective):
         # where a constant cancels, a margin on both sides would too
         noise_margin = 0.0 if self.contrast.ignores_constant else self.margin
         d_data, d_noise = d[:n] - self.margin, d[n:].view(n, -1) - noise_margin
-        seen = d_data.detach()
-        self.noise.observe(lambda: self.contrast.pull(seen / self._scale(seen)))
+        seen, seen_noise = d_data.detach(), d_noise.detach().flatten()
+        self.noise.observe(
+            lambda: self.contrast.pull(seen / self._scale(seen)),
+            lambda: effective_sample_share(seen_noise / self._scale(seen_noise)),
+        )
         value = self.contrast.limit(d_data, d_noise) if T == 0 else T * self.contrast(d_data / T, d_noise / T)
         # a datum where the noise has no mass would have no gradient: the loss says so instead
         value = torch.where(reference.isfinite().all(), value, torch.nan)

@@ -33,7 +33,8 @@ class MaximumLikelihood(Objective):
         sampler: Kernel of the chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for images and
             ``MALA(steps=50)`` at T = 1 for vectors.
         start: Where chains start: ``noise``; ``data``; ``persistent``, from the ends of earlier chains;
-            ``rejuvenated``, the same, but a share of them from noise.
+            ``rejuvenated``, the same, but a share of them from noise; ``reweighted``, persistent chains that are
+            resampled after every step by how much likelier it made them (Carbone et al. 2023), for exact kernels.
         rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Du and Mordatch have 0.05.
         buffer: Ends of chains that are kept. Du and Mordatch have 10,000.
         energy_penalty: α, which keeps energies from running away.

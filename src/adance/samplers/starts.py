@@ -1,5 +1,6 @@
-"""Where chains start: noise, data, where earlier chains ended, or the last with rejuvenation (thesis 3.2.1)."""
+"""Where chains start: noise, data, or the ends of earlier chains, as they are, rejuvenated or reweighted."""
 
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -11,7 +12,10 @@ from adance.errors import InputError
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.defaults import default_rejuvenation
 
-StartKind = Literal["noise", "data", "persistent", "rejuvenated"]
+StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
+BUFFERED = ("persistent", "rejuvenated", "reweighted")
+
+ROWS_AT_ONCE = 5000
 
 
 class ChainStarts(Configurable, nn.Module):
@@ -19,38 +23,47 @@ class ChainStarts(Configurable, nn.Module):
 
     Args:
         kind: ``noise``: every chain from the noise law. ``data``: from data (contrastive divergence). ``persistent``:
-            from the ends of earlier chains. ``rejuvenated``: the same, but each chain on its own coin starts afresh.
+            from the ends of earlier chains. ``rejuvenated``: the same, but each chain on its own coin starts afresh
+            (thesis 3.2.1). ``reweighted``: from the ends of earlier chains, resampled whenever the law changes by how
+            much likelier the new law makes them. Jarzynski's equality then makes them follow a law that changes, its
+            modes' weights too, even if no chain ever crosses from one mode to another (Carbone et al. 2023). The kernel
+            must be exact, and the law at each change not far from the last. By default ``rejuvenated``, or what
+            :meth:`settle` says.
         rejuvenation: Probability R of a start from noise, for ``rejuvenated``; by default 0.25 for
                 images, 0.02 for vectors.
-        capacity: Chains that the buffer holds, for the last two kinds.
+        capacity: Chains that the buffer holds, for the last three kinds.
 
     Raises:
         InputError: A number is out of range.
     """
 
-    def __init__(
-        self, kind: StartKind = "rejuvenated", rejuvenation: float | None = None, capacity: int = 5000
-    ) -> None:
+    def __init__(self, kind: StartKind | None = None, rejuvenation: float | None = None, capacity: int = 5000) -> None:
         super().__init__()
-        if kind not in ("noise", "data", "persistent", "rejuvenated"):
-            raise InputError(f"unknown chain start {kind!r}; one of noise, data, persistent, rejuvenated")
+        if kind not in (None, "noise", "data", *BUFFERED):
+            raise InputError(f"unknown chain start {kind!r}; one of noise, data, {', '.join(BUFFERED)}")
         if rejuvenation is not None and not 0 <= rejuvenation <= 1:
             raise InputError(f"rejuvenation is a probability, got {rejuvenation}")
         if not 1 <= capacity < 2**31:
             raise InputError(f"a buffer holds 1 chain or more, and fewer than 2**31, got {capacity}")
-        self.kind, self.capacity = kind, capacity
-        self._given = rejuvenation if kind == "rejuvenated" else 0.0
-        self.rejuvenation = self._given or 0.0
+        if kind is None and rejuvenation is not None:
+            kind = "rejuvenated"
+        self._given_kind, self._given, self.capacity = kind, rejuvenation, capacity
+        self.settle("rejuvenated")
         self.buffer: ReplayBuffer | None = None
         self.noise: Density | None = None
         self._slots: Tensor | None = None
 
+    def settle(self, kind: StartKind) -> None:
+        """Be of ``kind`` unless told otherwise at the beginning."""
+        self.kind: StartKind = self._given_kind or kind
+        self.rejuvenation = (self._given or 0.0) if self.kind == "rejuvenated" else 0.0
+
     def prepare(self, noise: Density, generator: torch.Generator | None = None) -> None:
         """Set the noise law ``noise`` and fill the buffer from it."""
         self.noise = noise
-        if self.kind in ("persistent", "rejuvenated"):
+        if self.kind in BUFFERED:
             self.buffer = ReplayBuffer(noise.sample(self.capacity, generator))
-            if self._given is None:
+            if self._given is None and self.kind == "rejuvenated":
                 self.rejuvenation = default_rejuvenation(self.buffer.samples.shape[1:])
 
     def draw(self, n: int, data: Tensor | None = None, generator: torch.Generator | None = None) -> Tensor:
@@ -74,13 +87,30 @@ class ChainStarts(Configurable, nn.Module):
         coins = torch.rand(n, generator=generator, device=x.device) < self.rejuvenation
         return torch.where(coins.view(-1, *[1] * (x.ndim - 1)), fresh, x)
 
+    def reweight(self, gain: Callable[[Tensor], Tensor]) -> None:
+        """The law has changed: ``gain(x)`` is how much the unnormalised log-density rose at ``x`` ``(B, *event)``.
+
+        Gains add up until :meth:`resample`.
+        """
+        assert self.buffer is not None, "prepare() first"
+        self.buffer.log_weights += torch.cat([gain(part) for part in torch.split(self.buffer.samples, ROWS_AT_ONCE)])
+
+    def resample(self, generator: torch.Generator | None = None) -> Tensor:
+        """Keep chains by the weights they have gained; the effective share of chains before it."""
+        assert self.buffer is not None, "prepare() first"
+        return self.buffer.resample(generator)
+
     def take_back(self, x: Tensor, finite: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Write the ends ``x`` to the slots that were drawn, and return them.
 
-        Chains that are not ``finite`` ``(n,)`` are restarted: replaced by draws from the noise law.
+        Chains that are not ``finite`` ``(n,)`` are restarted: replaced by draws from the noise law, or, where they are
+        reweighted, by their own starts.
         """
         assert self.noise is not None, "prepare() first"
-        restarts = self.noise.sample(len(x), generator).to(x.dtype)
+        if self.kind == "reweighted" and self.buffer is not None and self._slots is not None:
+            restarts = self.buffer.samples[self._slots]
+        else:
+            restarts = self.noise.sample(len(x), generator).to(x.dtype)
         x = torch.where(finite.view(-1, *[1] * (x.ndim - 1)), x, restarts)
         if self.buffer is not None and self._slots is not None:
             self.buffer.write(self._slots, x)
