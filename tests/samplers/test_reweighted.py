@@ -13,7 +13,7 @@ from adance.energies.conditional import Given
 from adance.errors import InputError
 from adance.noises import Snapshot
 from adance.objectives import AdaNCE, MaximumLikelihood
-from adance.samplers import MALA, ChainStarts, Langevin, ReplayBuffer
+from adance.samplers import MALA, ChainStarts, Gibbs, Langevin, ReplayBuffer
 
 N = 5000
 
@@ -174,3 +174,8 @@ def test_conditional_energies_cannot_be_reweighted():
     for made in (AdaNCE(start="reweighted", buffer=200), MaximumLikelihood(start="reweighted", buffer=200)):
         with pytest.raises(InputError, match="reweighted"):
             made.prepare(energy, x, 8)
+
+
+def test_a_kernel_that_does_not_suit_the_starts_is_refused_before_training():
+    with pytest.raises(InputError, match="0 or 1"):
+        AdaNCE(Gibbs(2), buffer=200).prepare(MLP((2,), (4,)), torch.randn(20, 2), 8)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.conditional import Given
-from adance.energies.energy import evaluate, is_vector
+from adance.energies.energy import evaluate, is_vector, reading
 from adance.energies.fast import fast_copy
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
@@ -121,6 +121,10 @@ class Snapshot(Noise):
         self.frozen = freeze(energy)
         noise = _start_noise(data)
         self.starts.prepare(noise, generator)
+        if self.starts.buffer is not None and not conditional and self.sampler.gradients_at_init == 0:
+            # a kernel of other units than these starts says so here, before anything is written
+            with reading(self.frozen), torch.no_grad():
+                self.sampler.init(self.frozen, self.starts.buffer.samples[:2])
         if self.reweights:
             self.starts.reweight(lambda x: self._log_density(x) - noise.log_prob(x))
         self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
