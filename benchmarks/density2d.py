@@ -86,9 +86,13 @@ def measure(run: adance.Run, name: str) -> dict[str, float]:
     return {"kl": kl, "log_z": log_z, "mass": float(mass.sum())}
 
 
-def train(objective: str, name: str, seed: int) -> None:
-    """One run, kept in its own file."""
-    kept = RESULTS / f"{objective}-{name}-{seed}.json"
+def keep(objective: str, name: str, seed: int) -> None:
+    """One run of an objective."""
+    train(OBJECTIVES[objective], name, seed, RESULTS / f"{objective}-{name}-{seed}.json")
+
+
+def train(make: Callable[[], Objective], name: str, seed: int, kept: Path) -> None:
+    """One run on the set ``name``, kept in its own file."""
     if kept.exists():
         return
     torch.set_num_threads(1)
@@ -96,7 +100,7 @@ def train(objective: str, name: str, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         energy = CountingMLP(data.event_shape, HIDDEN)
-        made = OBJECTIVES[objective]()
+        made = make()
     CountingMLP.rows = 0
     with tempfile.TemporaryDirectory() as folder:
         settings = adance.Settings(seed=seed, **SETTINGS)  # type: ignore[arg-type]
@@ -114,7 +118,7 @@ def train(objective: str, name: str, seed: int) -> None:
             kept.with_suffix(".png"), learned / torch.softmax(TOYS[name]().log_prob(shown_grid(name)), 0).max()
         )
     kept.write_text(json.dumps(result) + "\n")
-    print(f"{objective} {name} seed {seed}: KL {result['kl']:.4f} in {seconds:.0f} s", flush=True)
+    print(f"{kept.stem}: KL {result['kl']:.4f} in {seconds:.0f} s", flush=True)
 
 
 def shown_grid(name: str) -> Tensor:
@@ -129,9 +133,9 @@ def keep_picture(path: Path, density: Tensor) -> None:
     Image.fromarray(pixels.numpy()).save(path, optimize=True)
 
 
-def results(objective: str, name: str) -> list[dict[str, float]]:
+def results(objective: str, name: str, folder: Path = RESULTS) -> list[dict[str, float]]:
     """What has been kept for an objective on a set."""
-    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{objective}-{name}-*.json"))]
+    return [json.loads(path.read_text()) for path in sorted(folder.glob(f"{objective}-{name}-*.json"))]
 
 
 def cell(rows: list[dict[str, float]]) -> str:
@@ -205,7 +209,7 @@ def main() -> None:
             for name in args.sets.split(",")
             for objective in args.objectives.split(",")
         ]
-        Parallel(args.jobs)(delayed(train)(*run) for run in runs)
+        Parallel(args.jobs)(delayed(keep)(*run) for run in runs)
     text = table()
     print(text)
     figures.put_between_markers(DOCS / "density2d.md", text, BEGIN, END)
