@@ -6,7 +6,8 @@ from torch import Tensor, nn
 from adance.energies.energy import evaluate
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
-from adance.noises.snapshot import Interval, Snapshot
+from adance.noises.refreshes import Interval
+from adance.noises.snapshot import Snapshot
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts
 

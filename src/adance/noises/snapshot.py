@@ -3,8 +3,7 @@
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,21 +15,11 @@ from adance.energies.fast import fast_copy
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
 from adance.noises.noise import Noise
+from adance.noises.refreshes import Interval, Refreshes, is_whole
 from adance.samplers.chains import run_chains
 from adance.samplers.defaults import default_sampler
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import BUFFERED, ChainStarts
-
-Interval = int | Literal["auto"]
-
-LONGEST = 50
-"""Optimiser steps after which a snapshot that has not served yet is taken anew all the same."""
-
-SERVED = 0.4
-"""A snapshot has served when data pull at this share of the weight that they began with."""
-
-LEAST_SHARE = 0.5
-"""Or, where chains are reweighted, when less than this effective share of them would be left."""
 
 
 class Snapshot(Noise):
@@ -70,14 +59,11 @@ class Snapshot(Noise):
         self, sampler: Kernel | None, starts: ChainStarts, interval: Interval | None = None, pool: int | None = None
     ) -> None:
         super().__init__()
-        if not (interval is None or interval == "auto" or (_is_whole(interval) and interval >= 1)):
-            raise InputError(f"interval is a number of optimiser steps, at least 1, or 'auto', got {interval!r}")
-        if not (pool is None or (_is_whole(pool) and pool >= 0)):
+        if not (pool is None or (is_whole(pool) and pool >= 0)):
             raise InputError(f"pool is a number of chains, 0 or more, got {pool!r}")
         self.sampler, self.starts, self.pool_size = sampler, starts, pool
-        self.until_served = interval == "auto"
-        self.interval = 1 if interval is None or interval == "auto" else int(interval)
-        self._given_sampler, self._given_interval, self._given_pool = sampler, interval, pool
+        self.refreshes = Refreshes(interval)
+        self._given_sampler, self._given_pool = sampler, pool
         self.frozen: nn.Module | None = None
         self._begin()
 
@@ -86,6 +72,16 @@ class Snapshot(Noise):
         """The chain's."""
         assert self.sampler is not None, "prepare() first"
         return self.sampler.temperature
+
+    @property
+    def interval(self) -> int:
+        """K; with ``auto`` its greatest value."""
+        return self.refreshes.interval
+
+    @property
+    def until_served(self) -> bool:
+        """Whether a snapshot is taken anew when it has served."""
+        return self.refreshes.until_served
 
     @property
     def reweights(self) -> bool:
@@ -101,10 +97,7 @@ class Snapshot(Noise):
         if conditional and self.reweights:
             raise InputError("chains of a conditional energy belong to one batch and cannot be reweighted for the next")
         usual_interval = 50 if vectors else 10
-        if self.until_served:
-            self.interval = LONGEST
-        elif self._given_interval is None:
-            self.interval = usual_interval
+        self.refreshes.begin(usual_interval)
         if conditional and self._given_pool:
             raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
         served_by_pool = usual_interval if self.until_served else self.interval
@@ -133,8 +126,6 @@ class Snapshot(Noise):
 
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True
-        self._age, self._refreshes = 0, 0
-        self._first_pull, self._pull, self._share = 0.0, 1.0, 1.0
         self._step_size: Tensor | None = None
         self._chain: tuple[nn.Module, ...] = ()  # in a tuple, so that it is no part of the state
 
@@ -169,24 +160,12 @@ class Snapshot(Noise):
 
     def observe(self, pull: Callable[[], Tensor], share: Callable[[], Tensor]) -> None:
         """Keep what a refresh by itself goes by."""
-        if self.until_served and self.reweights:
-            self._share = float(share())
-        elif self.until_served:
-            self._pull = float(pull())
-            if self._age == 0:
-                self._first_pull = self._pull
+        self.refreshes.observe(pull, share, self.reweights)
 
     def after_step(self, energy: nn.Module, step: int) -> None:
         """Take the snapshot anew when ``step`` is a multiple of K, or when it has served."""
-        self._age += 1
-        if self._has_served() if self.until_served else step % self.interval == 0:
+        if self.refreshes.due(step):
             self._renew(energy)
-            self._age, self._refreshes = 0, self._refreshes + 1
-
-    def _has_served(self) -> bool:
-        if self._age >= self.interval:
-            return True
-        return self._share < LEAST_SHARE if self.reweights else self._pull < SERVED * self._first_pull
 
     def _renew(self, energy: nn.Module) -> None:
         assert self.frozen is not None, "prepare() first"
@@ -208,7 +187,9 @@ class Snapshot(Noise):
         Where chains are reweighted, also their effective share before they were last resampled.
         """
         names = ("gradient_norm", "acceptance", "restarted_chains", *(("chain_share",) if self.reweights else ()))
-        spent = {"energy_gradients": self._gradients} | ({"refreshes": self._refreshes} if self.until_served else {})
+        spent = {"energy_gradients": self._gradients} | (
+            {"refreshes": self.refreshes.count} if self.until_served else {}
+        )
         counts = {name: torch.tensor(count, dtype=torch.int64) for name, count in spent.items()}
         return dict(zip(names, self.record.clone().unbind(), strict=False)) | counts
 
@@ -244,19 +225,15 @@ class Snapshot(Noise):
     def get_extra_state(self) -> Tensor:
         """What is neither weight nor buffer: place in the pool, whether it is stale, counts, step size."""
         step_size = math.nan if self._step_size is None else float(self._step_size)
-        counts = [self._cursor, self._gradients, self._stale, self._age, self._refreshes]
-        return torch.tensor([*counts, self._first_pull, step_size], dtype=torch.float64)
+        counts = [self._cursor, self._gradients, self._stale]
+        return torch.tensor([*counts, *self.refreshes.state(), step_size], dtype=torch.float64)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Go on from :meth:`get_extra_state`."""
-        cursor, gradients, stale, age, refreshes, self._first_pull, step_size = state.tolist()
+        cursor, gradients, stale, *refreshes, step_size = state.tolist()
         self._cursor, self._gradients, self._stale = int(cursor), int(gradients), bool(stale)
-        self._age, self._refreshes = int(age), int(refreshes)
+        self.refreshes.restore(refreshes)
         self._step_size = None if math.isnan(step_size) else self.pool.new_tensor(step_size)
-
-
-def _is_whole(number: object) -> bool:
-    return isinstance(number, Integral) and not isinstance(number, bool)
 
 
 def _start_noise(data: Tensor) -> Density:

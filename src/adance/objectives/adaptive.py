@@ -8,7 +8,8 @@ from adance.contrasts.named import Psi, named_bregman
 from adance.energies.energy import is_vector
 from adance.errors import InputError
 from adance.noises.mixture import SnapshotMixture
-from adance.noises.snapshot import Interval, Snapshot
+from adance.noises.refreshes import Interval
+from adance.noises.snapshot import Snapshot
 from adance.objectives.contrastive import Contrastive
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
