@@ -44,7 +44,7 @@ OBJECTIVES: dict[str, Callable[[], Objective]] = {
     "BRM-kl": lambda: adance.BRM("kl"),
     "BRM-hellinger": lambda: adance.BRM("hellinger"),
     "AdaNCE": lambda: adance.AdaNCE(),
-    "AdaNCE-auto": lambda: adance.AdaNCE(interval="auto"),
+    "AdaNCE-K50": lambda: adance.AdaNCE(interval=50),
     "AdaNCE-K1": lambda: adance.AdaNCE(interval=1),
     "AdaNCE-rejuvenated": lambda: adance.AdaNCE(start="rejuvenated"),
     "AdaBRM-kl": lambda: adance.AdaBRM("kl"),

@@ -13,15 +13,21 @@ from adance.objectives import AdaBRM, AdaNCE
 from adance.samplers import MALA
 
 
-@pytest.mark.parametrize(("event", "interval", "chains"), [(SHAPE, 10, 8), ((2,), 50, 40)])
-def test_the_interval_is_by_default_that_of_the_kind_of_event(event, interval, chains):
-    objective = AdaNCE(buffer=200)
+@pytest.mark.parametrize(
+    ("event", "options", "interval", "until_served", "chains"),
+    [
+        (SHAPE, {}, 10, False, 8),
+        ((2,), {}, 50, True, 40),
+        ((2,), {"interval": 50}, 50, False, 40),
+        ((2,), {"start": "persistent"}, 50, False, 40),
+    ],
+)
+def test_the_interval_is_by_default_that_of_the_kind_of_event(event, options, interval, until_served, chains):
+    objective = AdaNCE(buffer=200, **options)
     objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())
-    assert (objective.noise.interval, objective.init_args["interval"], len(objective.noise.pool)) == (
-        interval,
-        interval,
-        chains,
-    )
+    noise = objective.noise
+    assert (noise.interval, noise.until_served, len(noise.pool)) == (interval, until_served, chains)
+    assert objective.init_args["interval"] == (None if until_served else interval)
 
 
 X = DATA[:8].double()
@@ -113,10 +119,12 @@ def test_pull_is_the_mean_weight_of_data(noises):
     assert contrast.pull(r.detach()) == pytest.approx(float(weights.sum()))
 
 
-@pytest.mark.parametrize("make", [lambda: AdaBRM("kl", interval="auto"), lambda: AdaNCE(interval="often")])
-def test_auto_needs_weights_that_fall(make):
+def test_auto_needs_weights_that_fall_or_chains_that_are_reweighted():
     with pytest.raises(InputError, match="auto"):
-        make()
+        AdaNCE(interval="often")
+    with pytest.raises(InputError, match=r"auto.*KL"):
+        AdaBRM("kl", chain(), interval="auto", buffer=200).prepare(net(torch.float32), DATA, 8)
+    AdaBRM("kl", interval="auto", buffer=200).prepare(MLP((2,), (4,)), torch.rand(20, 2), 8)
 
 
 def test_weights_that_grow_cannot_tell():

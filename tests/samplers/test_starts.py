@@ -11,7 +11,7 @@ from adance.samplers import ChainStarts, ReplayBuffer
 
 
 def prepared(kind, rejuvenation=0.25, capacity=1000, event=(2,)):
-    starts = ChainStarts(kind, rejuvenation, capacity)
+    starts = ChainStarts(kind, rejuvenation if kind == "rejuvenated" else None, capacity)
     starts.prepare(Uniform(event), torch.Generator().manual_seed(9))
     return starts
 
@@ -83,7 +83,7 @@ def test_the_buffer_starts_as_noise():
 
 
 def test_persistent_chains_never_restart(generator):
-    starts = prepared("persistent", rejuvenation=0.5)
+    starts = prepared("persistent")
     starts.buffer.samples.fill_(7.0)
     assert (starts.draw(1000, generator=generator) == 7).all()
 
@@ -137,7 +137,10 @@ def test_double_precision_buffers_stay_so(generator):
     assert starts.draw(5, generator=generator).dtype == torch.float64
 
 
-@pytest.mark.parametrize("settings", [{"kind": "nowhere"}, {"rejuvenation": -0.1}, {"rejuvenation": 1.1}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"kind": "nowhere"}, {"rejuvenation": -0.1}, {"rejuvenation": 1.1}, {"kind": "persistent", "rejuvenation": 0.5}],
+)
 def test_bad_settings_are_refused(settings):
     with pytest.raises(InputError):
         ChainStarts(**settings)

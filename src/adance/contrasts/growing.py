@@ -71,6 +71,10 @@ class Growing(Bregman):
         inside, edge = self._bounded(r)
         return self.exact_s1(inside) + self.weight(edge).detach() * (r - inside)
 
+    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """``log E_noise[e^r]``, within the bounds."""
+        return super().constant(r_data, self._bounded(r_noise)[0])
+
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The textbook loss, or the corrected one, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
         if self.ratio_bound is None:

@@ -28,7 +28,8 @@ class _PowerForm(Growing):
         return (self.beta * r).exp()
 
     def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
-        """Where the slope of the loss in c is 0: ``e^c = E_noise[e^{(1+β)r}]/E_data[e^{βr}]``."""
+        """Where the slope of the loss in c is 0, within the bounds: ``e^c = E_noise[e^{(1+β)r}]/E_data[e^{βr}]``."""
+        (r_data, _), (r_noise, _) = self._bounded(r_data), self._bounded(r_noise)
         return _log_mean_exp((1 + self.beta) * r_noise) - _log_mean_exp(self.beta * r_data)
 
 

@@ -38,15 +38,14 @@ class Refreshes:
     def __init__(self, interval: Interval | None) -> None:
         if not (interval is None or interval == "auto" or (is_whole(interval) and interval >= 1)):
             raise InputError(f"interval is a number of optimiser steps, at least 1, or 'auto', got {interval!r}")
-        self._given, self.until_served = interval, interval == "auto"
+        self._given = interval
         self.begin(1)
 
-    def begin(self, usual: int) -> None:
+    def begin(self, usual: Interval) -> None:
         """Count from 0, with the ``usual`` interval where none was given."""
-        if self.until_served:
-            self.interval = LONGEST
-        else:
-            self.interval = usual if self._given is None else int(self._given)
+        interval = usual if self._given is None else self._given
+        self.until_served = interval == "auto"
+        self.interval = LONGEST if interval == "auto" else int(interval)
         self.age, self.count, self._first_pull = 0, 0, 0.0
         self._served = False
 

@@ -14,6 +14,7 @@ from adance.energies.energy import evaluate, is_vector, reading
 from adance.energies.fast import fast_copy
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
+from adance.noises.following import Follower
 from adance.noises.noise import Noise
 from adance.noises.refreshes import Interval, Refreshes, is_whole
 from adance.samplers.chains import run_chains
@@ -26,17 +27,18 @@ class Snapshot(Noise):
     """The model as it was at the last refresh; every ``interval`` optimiser steps it is taken anew.
 
     With ``interval="auto"`` that is when it has served: when the mean weight of a batch of data in the gradient has
-    fallen to 0.4 of what it was in the snapshot's first batch; where chains are reweighted, when their effective share
-    has fallen below a half; or after 50 steps. Finding out waits for the device at each step.
+    fallen to 0.4 of what it was in the snapshot's first batch; where chains are reweighted, when weights would leave
+    an effective share of less than a half of them; or after 50 steps. Finding out waits for the device at each step.
 
     Args:
         sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
         starts: Where the chains start; where it does not say, ``reweighted`` for vectors with an exact sampler, and
             ``rejuvenated`` else.
-        interval: K ≥ 1, optimiser steps between refreshes, or ``auto``; by default 10 for images, 50 for vectors.
+        interval: K ≥ 1, optimiser steps between refreshes, or ``auto``; by default 10 for images, 50 for vectors, and
+            ``auto`` where chains are reweighted.
         pool: Chains drawn at each refresh, from which minibatches are taken without repeats until it is used up and
-            shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``, for ``auto`` as for the default
-            interval; 0 for conditional energies.
+            shuffled again. 0: a fresh batch every step. By default ``batch·⌈K/10⌉``, for ``auto`` with a K of 10 for
+            images and 50 for vectors; 0 for conditional energies.
 
     Raises:
         InputError: The interval or the pool is out of range.
@@ -65,6 +67,7 @@ class Snapshot(Noise):
         self.refreshes = Refreshes(interval)
         self._given_sampler, self._given_pool = sampler, pool
         self.frozen: nn.Module | None = None
+        self.follower: Follower | None = None
         self._begin()
 
     @property
@@ -93,11 +96,13 @@ class Snapshot(Noise):
         self._begin()
         self.sampler = self._given_sampler or default_sampler(data.shape[1:])
         vectors, conditional = is_vector(data.shape[1:]), isinstance(energy, Given)
-        self.starts.settle("reweighted" if vectors and self.sampler.exact and not conditional else "rejuvenated")
-        if conditional and self.reweights:
-            raise InputError("chains of a conditional energy belong to one batch and cannot be reweighted for the next")
+        can_follow = self.sampler.keeps_law and not conditional
+        self.starts.settle("reweighted" if vectors and can_follow else "rejuvenated")
+        if self.reweights and not can_follow:
+            why = "a conditional energy's belong to one batch" if conditional else f"a {self.sampler} has another law"
+            raise InputError(f"chains cannot be reweighted: {why}; give another start")
         usual_interval = 50 if vectors else 10
-        self.refreshes.begin(usual_interval)
+        self.refreshes.begin("auto" if self.reweights else usual_interval)
         if conditional and self._given_pool:
             raise InputError(f"chains of a conditional energy belong to one batch: give pool=0, not {self._given_pool}")
         served_by_pool = usual_interval if self.until_served else self.interval
@@ -118,11 +123,10 @@ class Snapshot(Noise):
             # a kernel of other units than these starts says so here, before anything is written
             with reading(self.frozen), torch.no_grad():
                 self.sampler.init(self.frozen, self.starts.buffer.samples[:2])
-        if self.reweights:
-            self.starts.reweight(lambda x: self._log_density(x) - noise.log_prob(x))
+        self.follower = Follower(energy, noise.log_prob).to(data.device) if self.reweights else None
         self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
         self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
-        self.register_buffer("record", data.new_zeros(4))
+        self.register_buffer("record", data.new_zeros(3))
 
     def _begin(self) -> None:
         self._cursor, self._gradients, self._stale = 0, 0, True
@@ -169,29 +173,21 @@ class Snapshot(Noise):
 
     def _renew(self, energy: nn.Module) -> None:
         assert self.frozen is not None, "prepare() first"
-        if self.reweights:
-            self.starts.reweight(lambda x: -self._log_density(x))
         refresh(self.frozen, energy)
-        if self.reweights:
-            self.starts.reweight(self._log_density)
         self._stale = True
-
-    def _log_density(self, x: Tensor) -> Tensor:
-        """The snapshot's ``−E(x)/T`` ``(B,)``, without its constant."""
-        assert self.frozen is not None, "prepare() first"
-        return -evaluate(self.frozen, x) / self.temperature
 
     def metrics(self) -> dict[str, Tensor]:
         """Of the last chains: mean gradient norm v and acceptance. So far: chains restarted, gradients, refreshes.
 
-        Where chains are reweighted, also their effective share before they were last resampled.
+        Where chains are reweighted, also the effective share that the last weights would have left at once.
         """
-        names = ("gradient_norm", "acceptance", "restarted_chains", *(("chain_share",) if self.reweights else ()))
+        names = ("gradient_norm", "acceptance", "restarted_chains")
+        share = {} if self.follower is None else {"chain_share": self.follower.share.clone()}
         spent = {"energy_gradients": self._gradients} | (
             {"refreshes": self.refreshes.count} if self.until_served else {}
         )
         counts = {name: torch.tensor(count, dtype=torch.int64) for name, count in spent.items()}
-        return dict(zip(names, self.record.clone().unbind(), strict=False)) | counts
+        return dict(zip(names, self.record.clone().unbind(), strict=True)) | share | counts
 
     def _chain_energy(self) -> nn.Module:
         """The snapshot's copy for chains, with its present weights."""
@@ -204,7 +200,11 @@ class Snapshot(Noise):
 
     def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
         assert self.sampler is not None, "prepare() first"
-        share = self.starts.resample(generator) if self.reweights and self._stale else self.record[3]
+        if self.follower is not None and self._stale:
+            assert self.frozen is not None
+            assert self.starts.buffer is not None
+            found = self.follower.bring(self.starts.buffer, self.frozen, self.sampler, generator, self._step_size)
+            self._step_size, self._gradients = found.step_size, self._gradients + found.gradients
         starts = self.starts.draw(n, data, generator)
         with self.around_chains():
             chains = run_chains(
@@ -219,7 +219,7 @@ class Snapshot(Noise):
         self._step_size = chains.step_size
         self._gradients += chains.gradients
         restarted = self.record[2] + (~chains.finite).sum()
-        self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted, share]))
+        self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted]))
         return self.starts.take_back(chains.x, chains.finite, generator)
 
     def get_extra_state(self) -> Tensor:

@@ -58,7 +58,7 @@ class _Adaptive(Contrastive):
         """T of the ratio."""
         assert isinstance(self.noise, Snapshot)
         chosen = self.centre and self.ratio_temperature is None and self._of_vectors is not None
-        if chosen and self.noise.reweights:
+        if self.ratio_temperature is None and self.noise.reweights:
             return self.noise.temperature
         if not chosen or self.noise.interval == 1 or not self.contrast.saturates:
             return super().temperature
@@ -71,7 +71,6 @@ class _Adaptive(Contrastive):
         self.sampler = self.init_args["sampler"] = self.noise.sampler
         if not self.noise.until_served:
             self.init_args["interval"] = self.noise.interval
-        self.init_args["start"] = self.noise.starts.kind
 
 
 class AdaNCE(_Adaptive):
@@ -89,8 +88,8 @@ class AdaNCE(_Adaptive):
     Args:
         sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
             images and ``MALA(steps=50)`` at T = 1 for vectors.
-        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors. ``auto``: take one
-            when the last has served, see :class:`Snapshot`.
+        interval: K, optimiser steps between snapshots, or ``auto``: take one when the last has served, see
+            :class:`Snapshot`. By default 10 for images, ``auto`` where chains are reweighted, 50 for other vectors.
         ratio_temperature: T of the ratio. By default the chain's where chains are reweighted or without ``centre``;
             else 0.005 for images, about what one step of a chain descends, and 0.01 of the chain's for vectors. The
             thesis has 1.
@@ -159,8 +158,7 @@ class AdaBRM(_Adaptive):
     Args:
         psi: Ψ by name, or a Bregman object, which has its own number of noises.
         sampler: As for :class:`AdaNCE`.
-        interval: K, optimiser steps between snapshots; by default 10 for images, 50 for vectors. ``auto``, for the
-            logistic Ψ, as for :class:`AdaNCE`.
+        interval: As for :class:`AdaNCE`; ``auto`` for the logistic Ψ or where chains are reweighted.
         ratio_temperature: T of the ratio; by default as for :class:`AdaNCE`, but 1 where Ψ grows and chains are not
             reweighted.
         margin: δ in units of energy; by default as for :class:`AdaNCE`.

@@ -100,6 +100,9 @@ class Contrastive(Objective):
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         self.noise.prepare(energy, data, batch * self.contrast.noises, generator)
         if isinstance(self.noise, Snapshot):
+            if self.noise.until_served and not (self.noise.reweights or self.contrast.saturates):
+                name = type(self.contrast).__name__
+                raise InputError(f"interval='auto' goes by weights that fall as data are told apart; {name}'s do not")
             self._warn_of_mismatch(energy, data[:batch])
 
     @torch.no_grad()
@@ -132,10 +135,10 @@ class Contrastive(Objective):
         # where a constant cancels, a margin on both sides would too
         noise_margin = 0.0 if self.contrast.ignores_constant else self.margin
         d_data, d_noise = d[:n] - self.margin, d[n:].view(n, -1) - noise_margin
-        seen, seen_noise = d_data.detach(), d_noise.detach().flatten()
+        seen, followed = d_data.detach(), d.detach()[n:]
         self.noise.observe(
             lambda: self.contrast.pull(seen / self._scale(seen)),
-            lambda: effective_sample_share(seen_noise / self._scale(seen_noise)),
+            lambda: effective_sample_share(followed / self.noise.temperature),
         )
         value = self.contrast.limit(d_data, d_noise) if T == 0 else T * self.contrast(d_data / T, d_noise / T)
         # a datum where the noise has no mass would have no gradient: the loss says so instead
@@ -202,8 +205,6 @@ def _refuse_misfits(contrast: Contrast, noise: Noise, energy_penalty: float, lea
     pair = f"{type(contrast).__name__} with {type(noise).__name__}"
     if noise.paired and not isinstance(contrast, Conditional):
         raise InputError(f"{pair}: noise around each datum needs the Conditional contrast")
-    if isinstance(noise, Snapshot) and noise.until_served and not contrast.saturates:
-        raise InputError(f"{pair}: interval='auto' goes by weights that fall as data are told apart; these do not")
     if learn_log_z and (contrast.ignores_constant or not noise.normalized):
         raise InputError(f"{pair} cannot learn log Z: it cancels, or the noise's own is unknown")
     if noise.adversarial and energy_penalty > 0:

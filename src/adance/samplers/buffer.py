@@ -7,19 +7,13 @@ from adance.errors import InputError
 
 
 class ReplayBuffer(nn.Module):
-    """A fixed number of chains ``(capacity, *event)``, on the device of what it is made from.
-
-    Attributes:
-        log_weights: What each chain counts for ``(capacity,)``, up to a constant.
-    """
+    """A fixed number of chains ``(capacity, *event)``, on the device of what it is made from."""
 
     samples: Tensor
-    log_weights: Tensor
 
     def __init__(self, samples: Tensor) -> None:
         super().__init__()
         self.register_buffer("samples", samples.clone())
-        self.register_buffer("log_weights", samples.new_zeros(len(samples)))
 
     def draw(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """``n`` distinct slots ``(n,)``, all equally likely, and what is in them ``(n, *event)``.
@@ -36,18 +30,20 @@ class ReplayBuffer(nn.Module):
         """Put ``x`` ``(n, *event)`` into the very slots that were drawn."""
         self.samples[slots] = x
 
-    def resample(self, generator: torch.Generator | None = None) -> Tensor:
-        """Keep each chain as often as its weight says, and make all weights equal; return the effective share before.
+    def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
+        """Keep each chain as often as its weight ``exp(log_weights)`` ``(capacity,)`` says.
 
-        Systematic: a chain with the share w of all weight is kept ``w·capacity`` times, rounded up or down. Weights
-        that are not numbers count as none; without any finite weight nothing moves.
+        Systematic: a chain with the share w of all weight is kept ``w·capacity`` times, rounded up or down, and so is
+        each set of chains that lie together in a random direction, such as a mode. Weights that are not finite count as
+        none; without any finite weight nothing moves.
         """
         # on the CPU, since not every device has the float64 that keeps equal weights equal
-        weights = self.log_weights.cpu().double().nan_to_num(-torch.inf, posinf=-torch.inf).softmax(0)
+        weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf).cpu().double().softmax(0)
         weights = torch.where(weights.isfinite().all(), weights, 1 / len(weights))
-        offset = torch.rand((), generator=generator, device=self.samples.device).cpu()
+        x = self.samples.flatten(1)
+        direction = torch.randn(x.shape[1], generator=generator, device=x.device, dtype=x.dtype)
+        order = torch.argsort(x @ direction).cpu()
+        offset = torch.rand((), generator=generator, device=x.device).cpu()
         places = (torch.arange(len(weights)) + offset.double()) / len(weights)
-        rows = torch.searchsorted(weights.cumsum(0), places).clamp(max=len(weights) - 1)
-        self.samples.copy_(self.samples[rows.to(self.samples.device)])
-        self.log_weights.zero_()
-        return (1 / (len(weights) * weights.square().sum())).to(self.samples)
+        kept = torch.searchsorted(weights[order].cumsum(0), places).clamp(max=len(weights) - 1)
+        self.samples.copy_(self.samples[order[kept].to(x.device)])

@@ -28,6 +28,11 @@ class Kernel(Configurable, ABC):
     exact: bool = False
     """Whether the stationary law is exact at any step size."""
 
+    @property
+    def keeps_law(self) -> bool:
+        """Whether chains that start from ``exp(−E/T)`` stay in it, so that they can follow a law that changes."""
+        return self.exact and self.temperature > 0
+
     gradients_at_init: int = 0
     """Energy gradients that ``init`` spends on each chain."""
 

@@ -1,6 +1,5 @@
 """Where chains start: noise, data, or the ends of earlier chains, as they are, rejuvenated or reweighted."""
 
-from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -15,8 +14,6 @@ from adance.samplers.defaults import default_rejuvenation
 StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
 
-ROWS_AT_ONCE = 5000
-
 
 class ChainStarts(Configurable, nn.Module):
     """Chooses the starts of a batch of chains and takes their ends back.
@@ -25,10 +22,9 @@ class ChainStarts(Configurable, nn.Module):
         kind: ``noise``: every chain from the noise law. ``data``: from data (contrastive divergence). ``persistent``:
             from the ends of earlier chains. ``rejuvenated``: the same, but each chain on its own coin starts afresh
             (thesis 3.2.1). ``reweighted``: from the ends of earlier chains, resampled whenever the law changes by how
-            much likelier the new law makes them. Jarzynski's equality then makes them follow a law that changes, its
-            modes' weights too, even if no chain ever crosses from one mode to another (Carbone et al. 2023). The kernel
-            must be exact, and the law at each change not far from the last. By default ``rejuvenated``, or what
-            :meth:`settle` says.
+            much likelier the new law makes them. They then follow it, the weights of its modes too, even if no chain
+            ever crosses from one mode to another (Jarzynski's equality; Carbone et al. 2023). By default
+            ``rejuvenated``, or what :meth:`settle` says.
         rejuvenation: Probability R of a start from noise, for ``rejuvenated``; by default 0.25 for
                 images, 0.02 for vectors.
         capacity: Chains that the buffer holds, for the last three kinds.
@@ -45,6 +41,8 @@ class ChainStarts(Configurable, nn.Module):
             raise InputError(f"rejuvenation is a probability, got {rejuvenation}")
         if not 1 <= capacity < 2**31:
             raise InputError(f"a buffer holds 1 chain or more, and fewer than 2**31, got {capacity}")
+        if kind not in (None, "rejuvenated") and rejuvenation is not None:
+            raise InputError(f"rejuvenation is of the start 'rejuvenated', not of {kind!r}; leave it out")
         if kind is None and rejuvenation is not None:
             kind = "rejuvenated"
         self._given_kind, self._given, self.capacity = kind, rejuvenation, capacity
@@ -86,19 +84,6 @@ class ChainStarts(Configurable, nn.Module):
         fresh = self.noise.sample(n, generator).to(x.dtype)
         coins = torch.rand(n, generator=generator, device=x.device) < self.rejuvenation
         return torch.where(coins.view(-1, *[1] * (x.ndim - 1)), fresh, x)
-
-    def reweight(self, gain: Callable[[Tensor], Tensor]) -> None:
-        """The law has changed: ``gain(x)`` is how much the unnormalised log-density rose at ``x`` ``(B, *event)``.
-
-        Gains add up until :meth:`resample`.
-        """
-        assert self.buffer is not None, "prepare() first"
-        self.buffer.log_weights += torch.cat([gain(part) for part in torch.split(self.buffer.samples, ROWS_AT_ONCE)])
-
-    def resample(self, generator: torch.Generator | None = None) -> Tensor:
-        """Keep chains by the weights they have gained; the effective share of chains before it."""
-        assert self.buffer is not None, "prepare() first"
-        return self.buffer.resample(generator)
 
     def take_back(self, x: Tensor, finite: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Write the ends ``x`` to the slots that were drawn, and return them.

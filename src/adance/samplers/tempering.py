@@ -82,6 +82,11 @@ class Tempering(Kernel):
         """That of the coldest chains."""
         return self.temperatures[0]
 
+    @property
+    def keeps_law(self) -> bool:
+        """No: chains at all temperatures begin where the coldest are, and the hot ones only then find their law."""
+        return False
+
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> TemperingState:
         """The state of chains that start from ``x`` ``(B, *event)`` at every temperature.
 
