@@ -23,9 +23,8 @@ for kernel, right in (
     (MALA(60, step_size=0.5), 1.0),
     (UnderdampedLangevin(60, step_size=0.8), 1.0),
     (MomentumLangevin(60, step_size=0.2, momentum=0.5), 0.0),
-    (Annealed(Langevin(), 60, step_size=(0.5, 0.01), temperature=(4.0, 1.0)), float("nan")),
+    (Annealed(Langevin(), 60, step_size=(0.5, 0.01), temperature=(4.0, 1.0)), None),  # on its way from 4 to 1
 ):
     chains = run_chains(kernel, energy, start, generator=generator)
-    print(
-        f"{type(kernel).__name__:20} variance {chains.x.var():.3f}, expected {right:.3f}; {chains.gradients} gradients"
-    )
+    expected = "" if right is None else f", expected {right:.3f}"
+    print(f"{type(kernel).__name__:20} variance {chains.x.var():.3f}{expected}; {chains.gradients} gradients")
