@@ -136,12 +136,13 @@ def results(objective: str, name: str, folder: Path = RESULTS) -> list[dict[str,
 
 
 def cell(rows: list[dict[str, float]]) -> str:
-    """Mean, spread and number of the finished runs."""
+    """Mean and spread of the runs that ended, and how many there are where not three, or where some diverged."""
     kls = [row["kl"] for row in rows if "kl" in row]
     if not kls:
         return "diverged" if rows else "–"
     spread = f" ± {statistics.stdev(kls):.3f}" if len(kls) > 1 else ""
-    seeds = "" if len(kls) == 3 else f" ({len(kls)} seed{'s' * (len(kls) > 1)})"
+    seeds = "" if len(rows) == 3 else f" ({len(rows)} seed{'s' * (len(rows) > 1)})"
+    seeds += f" ({len(rows) - len(kls)} diverged)" if len(kls) < len(rows) else ""
     return f"{statistics.mean(kls):.3f}{spread}{seeds}"
 
 
