@@ -32,11 +32,16 @@ class Bregman(Contrast):
 
     def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """What r leaves out of log(Z_θ/Z_n), by its definition: ``log E_noise[e^r]``. Ψ that know better say so."""
-        return r_noise.flatten().logsumexp(0) - math.log(r_noise.numel())
+        return log_mean_exp(r_noise)
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The textbook loss, one number, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
         return self.s0(r_noise).mean() - self.s1(r_data).mean()
+
+
+def log_mean_exp(x: Tensor) -> Tensor:
+    """``log mean e^x`` over all of ``x``."""
+    return x.flatten().logsumexp(0) - math.log(x.numel())
 
 
 class Logistic(Bregman):

@@ -4,6 +4,7 @@ import math
 
 from torch import Tensor
 
+from adance.contrasts.bregman import log_mean_exp
 from adance.contrasts.growing import Growing
 from adance.errors import InputError
 
@@ -30,7 +31,7 @@ class _PowerForm(Growing):
     def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """Where the slope of the loss in c is 0, within the bounds: ``e^c = E_noise[e^{(1+β)r}]/E_data[e^{βr}]``."""
         (r_data, _), (r_noise, _) = self._bounded(r_data), self._bounded(r_noise)
-        return _log_mean_exp((1 + self.beta) * r_noise) - _log_mean_exp(self.beta * r_data)
+        return log_mean_exp((1 + self.beta) * r_noise) - log_mean_exp(self.beta * r_data)
 
 
 class KL(_PowerForm):
@@ -168,10 +169,6 @@ class Power(_PowerForm):
     def exact_s1(self, r: Tensor) -> Tensor:
         """expm1(βr)/β."""
         return _expm1_over(self.beta, r)
-
-
-def _log_mean_exp(x: Tensor) -> Tensor:
-    return x.flatten().logsumexp(0) - math.log(x.numel())
 
 
 def _expm1_over(power: float, r: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from adance.energies.frozen import freeze, refresh
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
+from adance.samplers.weights import effective_sample_share
 
 LogDensity = Callable[[Tensor], Tensor]
 
@@ -125,8 +126,7 @@ def _log_density(energy: nn.Module, temperature: float) -> LogDensity:
 def effective_share(log_weights: Tensor) -> Tensor:
     """Effective sample size of weights ``exp(log_weights)`` ``(M,)`` as a share of M; those not finite count as 0."""
     log_weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf)
-    first, second = log_weights.logsumexp(0), (2 * log_weights).logsumexp(0)
-    return (2 * first - second).exp().nan_to_num(0.0) / len(log_weights)
+    return effective_sample_share(log_weights).nan_to_num(0.0)
 
 
 def _longest_step(gain: Tensor, rest: float) -> float:

@@ -16,8 +16,9 @@ from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
 from adance.noises.noise import Noise
 from adance.noises.snapshot import Snapshot
-from adance.objectives.measures import auc, effective_sample_share
+from adance.objectives.measures import auc
 from adance.objectives.objective import LossOutput, Objective
+from adance.samplers.weights import effective_sample_share
 
 START_ROWS = 2000
 
