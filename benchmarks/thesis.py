@@ -1,13 +1,13 @@
 """The thesis's table 5.2 and figures 3.1 to 3.3 and 5.3: what K, rejuvenation and spectral normalisation do.
 
-    python benchmarks/thesis.py --scale small      # digits, two CPU cores
+    python benchmarks/thesis.py --scale small      # digits and MNIST at 14 × 14, two CPU cores
     python benchmarks/thesis.py --scale full       # MNIST, CIFAR-10 and CelebA as in configs/thesis, a GPU
 
 Small: AdaNCE as the thesis has it (ratio at temperature 1, no margin, fresh noise every step) at K = 1, 5, 10, 20, 50
-and, beside it, the library's defaults at the same K; Fréchet distances of 1,000 samples to the held-out digits in the
-features of benchmarks/digits.py; long-run samples at five rejuvenation rates; and the gradient norm v with and without
-spectral normalisation. Started again, it goes on where it stopped: run folders are in --out, one JSON file a measured
-run in benchmarks/results. The table goes into docs/thesis.md and the figures into docs/images. Full: the same sweeps
+and, beside it, the library's defaults at the same K; Fréchet distances of 1,000 samples to the held-out images in the
+features of benchmarks/digits.py; on digits, long-run samples at five rejuvenation rates; and the gradient norm v with
+and without spectral normalisation. Started again, it goes on where it stopped: run folders are in --out, one JSON file
+a measured run in benchmarks/results. Tables go into docs/thesis.md and figures into docs/images. Full: the same sweeps
 with the configs' own data, measured by ``adance evaluate``, with tables and pages left in --out.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 import digits
 import thesis_figures as figures
 import yaml
+from mnist14 import write_mnist14
 
 import adance
 from adance.cli import main as command
@@ -30,7 +31,8 @@ REJUVENATIONS = ("0.5", "1.0")
 CHAIN = {"class_path": "adance.Langevin", "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005}}
 THESIS = {"sampler": CHAIN, "ratio_temperature": 1.0, "margin": 0.0, "pool": 0, "buffer": 5000}
 RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
-SMALL_STEPS, NORM_STEPS, RATE_STEPS = 6000, 2000, 1500
+SMALL_STEPS = {"digits": 6000, "mnist14": 3000}
+NORM_STEPS, RATE_STEPS = 2000, 1500
 
 
 def main() -> None:
@@ -39,36 +41,50 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "thesis", help="where the sweeps go")
     parser.add_argument("--seeds", default="0", help="seeds, by commas")
     parser.add_argument("--jobs", default="2", help="runs at a time")
-    parser.add_argument("--steps", type=int, default=SMALL_STEPS, help="steps of the small runs of the table")
+    parser.add_argument("--mnist", default="mnist", help="MNIST for the small scale: its name on the hub, or a file")
+    parser.add_argument("--steps", type=int, help="steps of the small runs of the tables, instead of their own")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where table and figures go")
     args = parser.parse_args()
     (small if args.scale == "small" else full)(args)
 
 
 def small(args: argparse.Namespace) -> None:
-    """Digits: train all, measure, draw."""
-    seeds = f"seed={args.seeds}"
-    thesis = config(args, "thesis", args.steps, {**THESIS}, ema=0.0)
+    """Train all, measure, draw."""
+    mnist14 = str(write_mnist14(args.mnist, args.out / "mnist14.npz"))
+    intervals(args, "digits", "digits")
+    intervals(args, "mnist14", mnist14)
+    norms(args)
+    rejuvenation(args)
+
+
+def intervals(args: argparse.Namespace, name: str, data: str) -> None:
+    """Table 5.2 and figure 5.3 on one data set: the thesis's recipe and the default over K."""
+    steps, seeds = args.steps or SMALL_STEPS[name], f"seed={args.seeds}"
+    thesis = config(args, f"{name}-thesis", data, steps, {**THESIS}, ema=0.0)
     sweep(args, thesis, over("objective.interval", INTERVALS), seeds)
-    ours = config(args, "default", args.steps, {})
-    sweep(args, ours, over("objective.interval", INTERVALS[1:]), seeds)
+    # at K = 1 both are maximum likelihood: r is 0 whatever its temperature
+    default = config(args, f"{name}-default", data, steps, {})
+    sweep(args, default, over("objective.interval", INTERVALS[1:]), seeds)
+    judge = digits.Judge(adance.load_data(data))
+    results = {recipe: measured(args.out / f"{name}-{recipe}", judge) for recipe in ("thesis", "default")}
+    figures.draw_intervals(args.docs / "images" / f"thesis-interval-{name}.png", args.out, name, results, INTERVALS)
+    text = figures.interval_table(results, INTERVALS, judge.floor)
+    print(f"{name}\n{text}")
+    figures.put_between_markers(args.docs / "thesis.md", text, figures.BEGIN.format(name))
+
+
+def norms(args: argparse.Namespace) -> None:
+    """Figures 3.2 and 3.3: the gradient norm v, without and with spectral normalisation."""
     # a small convolutional net at ten times the learning rate shows early what large ones show late
     faster = {"energy": {"class_path": "adance.ConvNet"}, "lr": 1e-3, "log_every": 10}
-    norms = config(args, "norms", NORM_STEPS, {**THESIS, "interval": 1}, ema=0.0, **faster)
-    sweep(args, norms, "energy.spectral_norm=false,true", over("objective.rejuvenation", REJUVENATIONS))
-    rejuvenation(args)
-    results = {name: measured(args.out / name) for name in ("thesis", "default")}
-    # at K = 1 both are maximum likelihood: r is 0 whatever its temperature
-    figures.draw_intervals(args.docs / "images" / "thesis-interval.png", args.out, results, INTERVALS)
+    file = config(args, "norms", "digits", NORM_STEPS, {**THESIS, "interval": 1}, ema=0.0, **faster)
+    sweep(args, file, "energy.spectral_norm=false,true", over("objective.rejuvenation", REJUVENATIONS))
     figures.draw_norms(args.docs / "images" / "thesis-norm.png", SweepFolder(args.out / "norms"))
-    text = figures.interval_table(results, INTERVALS, digits.Judge(adance.load_data("digits")).floor)
-    print(text)
-    figures.put_between_markers(args.docs / "thesis.md", text)
 
 
 def rejuvenation(args: argparse.Namespace) -> None:
     """Figure 3.1: the model at every rejuvenation rate R, and where long chains of it lead."""
-    rates = config(args, "rejuvenation", RATE_STEPS, {**THESIS, "interval": 1}, ema=0.0)
+    rates = config(args, "rejuvenation", "digits", RATE_STEPS, {**THESIS, "interval": 1}, ema=0.0)
     sweep(args, rates, over("objective.rejuvenation", RATES))
     figures.draw_long_runs(args.docs / "images" / "thesis-long-run.png", SweepFolder(args.out / "rejuvenation"))
 
@@ -87,10 +103,12 @@ def full(args: argparse.Namespace) -> None:
     figures.draw_norms(args.out / "thesis-norm.png", SweepFolder(args.out / "norms"))
 
 
-def config(args: argparse.Namespace, name: str, steps: int, objective: dict[str, object], **settings: object) -> Path:
-    """Write the config of a sweep over runs on digits."""
+def config(
+    args: argparse.Namespace, name: str, data: str, steps: int, objective: dict[str, object], **settings: object
+) -> Path:
+    """Write the config of a sweep."""
     held = {
-        "data": "digits",
+        "data": data,
         "objective": {"class_path": "adance.AdaNCE", "init_args": objective},
         "steps": steps,
         "sample_every": 0,
@@ -117,9 +135,8 @@ def sweep(
         raise SystemExit(status)
 
 
-def measured(folder: Path) -> dict[int, list[dict[str, object]]]:
+def measured(folder: Path, judge: digits.Judge) -> dict[int, list[dict[str, object]]]:
     """For each K, the measures of its runs: those in benchmarks/results, and else measured now."""
-    judge = digits.Judge(adance.load_data("digits"))
     digits.RESULTS.mkdir(exist_ok=True)
     found: dict[int, list[dict[str, object]]] = {}
     for outcome in SweepFolder(folder).outcomes():

@@ -18,7 +18,7 @@ Results = Mapping[str, Mapping[int, list[dict[str, object]]]]
 
 COLORS = ("#c25420", "#7a6f63", "#2f4858", "#b59a3c")
 WINDOW, LONG = 10, 3000
-BEGIN, END = "<!-- table: written by benchmarks/thesis.py -->", "<!-- end of table -->"
+BEGIN, END = "<!-- table of {}: written by benchmarks/thesis.py -->", "<!-- end of table -->"
 
 
 def interval_table(results: Results, intervals: Sequence[int], floor: float) -> str:
@@ -35,15 +35,15 @@ def interval_table(results: Results, intervals: Sequence[int], floor: float) -> 
     return "\n".join([*lines, "", f"{steps}; the distance of training digits to held-out ones is {floor:.1f}."])
 
 
-def draw_intervals(path: Path, out: Path, results: Results, intervals: Sequence[int]) -> None:
-    """The last samples at each K, the thesis's recipe above the default, as figure 5.3 has them."""
+def draw_intervals(path: Path, out: Path, data: str, results: Results, intervals: Sequence[int]) -> None:
+    """The last samples of the sweeps on ``data`` at each K, the thesis's recipe above the default (figure 5.3)."""
     figure = Figure(figsize=(2.2 * len(intervals), 4.9), layout="constrained")
     axes = figure.subplots(2, len(intervals))
     for row, name in enumerate(("thesis", "default")):
         for column, k in enumerate(intervals):
             axis, runs = axes[row, column], _with_shared_likelihood(results, name).get(k, [])
             axis.set_axis_off()
-            home = out / ("thesis" if k == 1 else name)
+            home = out / f"{data}-{'thesis' if k == 1 else name}"
             picture = next(iter(sorted(home.glob(f"interval={k},seed=*/samples/*.png"))), None)
             if picture is not None:
                 axis.imshow(imread(picture), cmap="gray")
@@ -105,7 +105,7 @@ def _running_mean(values: Sequence[float]) -> list[float]:
     return [fmean(values[i : i + WINDOW]) for i in range(len(values) - WINDOW + 1)]
 
 
-def put_between_markers(page: Path, text: str, begin: str = BEGIN, end: str = END) -> None:
+def put_between_markers(page: Path, text: str, begin: str, end: str = END) -> None:
     """Replace what stands between the markers of ``page``."""
     whole = page.read_text()
     before, _, rest = whole.partition(begin)

@@ -74,7 +74,7 @@ def test_minibatches_do_not_repeat_until_the_pool_is_used_up(generator):
     epochs = []
     for _ in range(3):
         batches = [rows(noise.draw(8, DATA, generator)) for _ in range(3)]
-        assert set.union(*batches) == rows(noise.pool)
+        assert set.union(*batches) == rows(noise.pool.samples)
         assert sum(map(len, batches)) == 24
         epochs.append(batches)
     assert epochs[0] != epochs[1] != epochs[2]
@@ -157,7 +157,7 @@ def test_chains_run_on_the_snapshot(generator):
 def test_ends_of_the_pool_are_in_the_buffer(generator):
     noise = prepared(pool=32, interval=10)
     noise.draw(8, DATA, generator)
-    assert rows(noise.pool) <= rows(noise.starts.buffer.samples)
+    assert rows(noise.pool.samples) <= rows(noise.starts.buffer.samples)
 
 
 @pytest.mark.parametrize("gradient_too", [True, False])

@@ -61,10 +61,10 @@ def test_all_pools_are_drawn_from_without_repeats():
     pools = []
     for step in range(1, 5):
         noise.draw(4, DATA, seed(step))
-        pools.append(noise.pool.clone())
+        pools.append(noise.pool.samples[: noise.pool_size].clone())
         noise.after_step(energy, step)
     drawn = torch.cat([noise.draw(4, DATA, seed(9)) for _ in range(9)])
-    kept = torch.cat([noise.pool, *pools[-2:]])
+    kept = torch.cat([noise.pool.samples[: noise.pool_size], *pools[-2:]])
     assert {tuple(row) for row in drawn.tolist()} == {tuple(row) for row in kept.tolist()}
     assert len(drawn.unique(dim=0)) == 36
 

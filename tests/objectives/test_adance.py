@@ -112,7 +112,7 @@ def test_state_is_a_snapshot_and_never_the_energy():
     objective = prepared(energy, DATA)
     before = copy.deepcopy(objective.state_dict())
     move(energy)
-    assert {"noise.pool", "noise.starts.buffer.samples", "noise.frozen.net.1.weight"} <= set(before)
+    assert {"noise.pool.samples", "noise.starts.buffer.samples", "noise.frozen.net.1.weight"} <= set(before)
     for name, value in objective.state_dict().items():
         torch.testing.assert_close(value, before[name], rtol=0, atol=0, equal_nan=True)
     places = {value.data_ptr() for value in energy.state_dict().values()}

@@ -51,7 +51,7 @@ def refreshes(objective, energy, steps, lr):
 
 def ratios(objective, energy, x, generator):
     """r of data, with the constant of the pool's one batch."""
-    pool = objective.noise.pool
+    pool = objective.noise.pool.samples
     with torch.no_grad():
         frozen = objective.noise.frozen
         energy.eval()
@@ -85,7 +85,7 @@ def test_reweighted_chains_have_served_when_half_of_them_would_be_left():
     for step in range(1, 61):
         out = objective.loss(energy, x, seed(step))
         with torch.no_grad():
-            weights = objective.noise.frozen(objective.noise.pool) - energy(objective.noise.pool)
+            weights = objective.noise.frozen(objective.noise.pool.samples) - energy(objective.noise.pool.samples)
         weights = weights.softmax(0)
         shares.append(float(1 / (64 * weights.square().sum())))
         optimizer.zero_grad()

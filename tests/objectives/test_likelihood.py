@@ -134,7 +134,9 @@ def test_persistent_chains_go_on_from_where_they_were():
         right = run_chains(descent(2), freeze(energy), chains.clone()).x
         objective.loss(energy, x, seed(step))
         torch.testing.assert_close(chains, right)
-        assert torch.equal(objective.noise.pool.sum((1, 2, 3)).sort().values, chains.sum((1, 2, 3)).sort().values)
+        assert torch.equal(
+            objective.noise.pool.samples.sum((1, 2, 3)).sort().values, chains.sum((1, 2, 3)).sort().values
+        )
         with torch.no_grad():
             energy.net[1].bias += 0.1
         objective.after_step(energy, step)

@@ -49,6 +49,16 @@ def test_a_run_that_stopped_and_went_on_equals_one_that_did_not(kind, train, poi
         assert load(tmp_path / "whole").log_normalizer not in (None, 0.0)
 
 
+@pytest.mark.parametrize("chain_dtype", ["float32", "bfloat16"])
+def test_a_run_of_compiled_chains_goes_on_exactly(chain_dtype, train, tmp_path, tensor_bytes):
+    settings = {"compile": "on", "chain_dtype": chain_dtype}
+    whole = train("image", "whole", steps=60, **settings)
+    train("image", "parts", steps=27, **settings)
+    Trainer.resume(tmp_path / "parts", steps=60, device="cpu", show_progress=False).fit()
+    assert whole.objective.noise.compile_chains
+    assert tensor_bytes(tmp_path / "whole") == tensor_bytes(tmp_path / "parts")
+
+
 def test_a_run_whose_rate_falls_with_the_step_alone_can_be_made_longer(train, tmp_path, tensor_bytes):
     falling = {"schedule": "inverse", "decay_after": 10}
     train("image", "whole", steps=40, **falling)

@@ -31,8 +31,6 @@ class SnapshotMixture(Snapshot):
         InputError: A number is out of range.
     """
 
-    earlier_pools: Tensor
-
     def __init__(
         self,
         sampler: Kernel | None,
@@ -56,28 +54,14 @@ class SnapshotMixture(Snapshot):
             raise InputError("a mixture of snapshots cannot be the noise of a conditional energy; give snapshots=1")
         self._kept = 0
         self.earlier = nn.ModuleList(freeze(energy) for _ in range(self.snapshots - 1))
-        self.register_buffer("earlier_pools", self.pool.new_zeros((self.snapshots - 1, *self.pool.shape)))
-        self.order = self.order.new_zeros(self.snapshots * len(self.pool))
 
-    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
-        """``n`` ends of chains ``(n, *event)`` from the pools of all snapshots together, without repeats.
+    def _room(self) -> int:
+        return self.snapshots * super()._room()
 
-        Raises:
-            InputError: The batch is larger than the one that the pools were made for.
-        """
-        if n > len(self.pool):
-            raise InputError(f"{n} noise samples cannot be drawn from a pool of {len(self.pool)}; make the pool larger")
-        if self._stale:
-            self.pool.copy_(self._run(len(self.pool), data, generator))
-        parts = min(self._kept, self.snapshots - 1) + 1
-        present = parts * len(self.pool)
-        if self._stale or self._cursor + n > present:
-            self.order[:present] = torch.randperm(present, generator=generator, device=self.pool.device)
-            self._cursor = 0
-        self._stale = False
-        rows = self.order[self._cursor : self._cursor + n]
-        self._cursor += n
-        return torch.cat([self.pool, self.earlier_pools[: parts - 1].flatten(0, 1)])[rows]
+    def _fresh_pool(self, data: Tensor, generator: torch.Generator | None) -> Tensor:
+        assert self.pool_size is not None, "prepare() first"
+        earlier = self.pool.samples[: self.pool_size * min(self._kept, self.snapshots - 1)]
+        return torch.cat([self._run(self.pool_size, data, generator), earlier])
 
     def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
         """The mixture's energies ``(B,)``."""
@@ -96,7 +80,6 @@ class SnapshotMixture(Snapshot):
             assert self.frozen is not None, "prepare() first"
             place = self._kept % (self.snapshots - 1)
             refresh(self.earlier[place], self.frozen)
-            self.earlier_pools[place].copy_(self.pool)
             self._kept += 1
         super()._renew(energy)
 

@@ -46,6 +46,10 @@ class Noise(Configurable, nn.Module, ABC):
     def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
         """The noise's energies ``(B,)`` of ``x`` ``(B, *event)``, given the model's ``(B,)`` of the same ``x``."""
 
+    def energy_of_batch(self, both: Tensor, n: int, model_energy: Tensor) -> Tensor:
+        """As :meth:`energy`, of ``n`` data followed by the samples drawn last: a noise may know those already."""
+        return self.energy(both, model_energy)
+
     def adversary_parameters(self) -> list[nn.Parameter]:
         """What is maximised, once prepared."""
         return list(self.parameters()) if self.adversarial else []

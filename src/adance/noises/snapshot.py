@@ -16,6 +16,7 @@ from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
 from adance.noises.following import Follower
 from adance.noises.noise import Noise
+from adance.noises.pool import Pool
 from adance.noises.refreshes import Interval, Refreshes, is_whole
 from adance.samplers.chains import run_chains
 from adance.samplers.defaults import default_sampler
@@ -53,8 +54,7 @@ class Snapshot(Noise):
     compile_chains: bool = False
     chain_dtype: torch.dtype | None = None
     around_chains: Callable[[], AbstractContextManager[Any]] = nullcontext
-    pool: Tensor
-    order: Tensor
+    pool: Pool
     record: Tensor
 
     def __init__(
@@ -124,12 +124,11 @@ class Snapshot(Noise):
             with reading(self.frozen), torch.no_grad():
                 self.sampler.init(self.frozen, self.starts.buffer.samples[:2])
         self.follower = Follower(energy, noise.log_prob).to(data.device) if self.reweights else None
-        self.register_buffer("pool", data.new_zeros((self.pool_size, *data.shape[1:])))
-        self.register_buffer("order", torch.arange(self.pool_size, device=data.device))
+        self.pool = Pool(data.new_zeros((self._room(), *data.shape[1:])))
         self.register_buffer("record", data.new_zeros(3))
 
     def _begin(self) -> None:
-        self._cursor, self._gradients, self._stale = 0, 0, True
+        self._gradients, self._stale = 0, True
         self._step_size: Tensor | None = None
         self._chain: tuple[nn.Module, ...] = ()  # in a tuple, so that it is no part of the state
 
@@ -143,17 +142,20 @@ class Snapshot(Noise):
             x = self._run(n, data, generator)
             self._stale = False
             return x
-        if n > len(self.pool):
-            raise InputError(f"{n} noise samples cannot be drawn from a pool of {len(self.pool)}; make the pool larger")
+        assert self.pool_size is not None, "prepare() first"
+        if n > self.pool_size:
+            raise InputError(f"{n} noise samples cannot be drawn from a pool of {self.pool_size}; make the pool larger")
         if self._stale:
-            self.pool.copy_(self._run(len(self.pool), data, generator))
-        if self._stale or self._cursor + n > len(self.pool):
-            self.order.copy_(torch.randperm(len(self.pool), generator=generator, device=self.pool.device))
-            self._cursor = 0
-        self._stale = False
-        rows = self.order[self._cursor : self._cursor + n]
-        self._cursor += n
-        return self.pool[rows]
+            self.pool.fill(self._fresh_pool(data, generator), generator)
+            self._stale = False
+        return self.pool.take(n, generator)
+
+    def _room(self) -> int:
+        """Chains that the pool can hold."""
+        return self.pool_size or 0
+
+    def _fresh_pool(self, data: Tensor, generator: torch.Generator | None) -> Tensor:
+        return self._run(self._room(), data, generator)
 
     def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
         """The snapshot's energies ``(B,)``; at K = 1 they are the model's own."""
@@ -161,6 +163,19 @@ class Snapshot(Noise):
             return model_energy.detach()
         assert self.frozen is not None, "prepare() first"
         return evaluate(self.frozen, x)
+
+    def energy_of_batch(self, both: Tensor, n: int, model_energy: Tensor) -> Tensor:
+        """As :meth:`energy`; a pool's energies are computed once for each snapshot.
+
+        They are computed beside data, as the model's are: right after a refresh both are the same to the last bit.
+        """
+        if self.pool_size == 0 or self.interval == 1:
+            return self.energy(both, model_energy)
+        if self.pool.energies_known:
+            return torch.cat([self.energy(both[:n], model_energy[:n]), self.pool.recall()])
+        energies = self.energy(both, model_energy)
+        self.pool.remember(energies[n:])
+        return energies
 
     def observe(self, pull: Callable[[], Tensor], share: Callable[[], Tensor]) -> None:
         """Keep what a refresh by itself goes by."""
@@ -193,7 +208,7 @@ class Snapshot(Noise):
         """The snapshot's copy for chains, with its present weights."""
         assert self.frozen is not None, "prepare() first"
         if self._chain:
-            refresh(self._chain[0].to(self.pool.device), self.frozen)
+            refresh(self._chain[0].to(self.record.device), self.frozen)
         else:
             self._chain = (fast_copy(self.frozen, self.chain_dtype),)
         return self._chain[0]
@@ -223,17 +238,16 @@ class Snapshot(Noise):
         return self.starts.take_back(chains.x, chains.finite, generator)
 
     def get_extra_state(self) -> Tensor:
-        """What is neither weight nor buffer: place in the pool, whether it is stale, counts, step size."""
+        """What is neither weight nor buffer: gradients so far, whether the pool is stale, refreshes, step size."""
         step_size = math.nan if self._step_size is None else float(self._step_size)
-        counts = [self._cursor, self._gradients, self._stale]
-        return torch.tensor([*counts, *self.refreshes.state(), step_size], dtype=torch.float64)
+        return torch.tensor([self._gradients, self._stale, *self.refreshes.state(), step_size], dtype=torch.float64)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Go on from :meth:`get_extra_state`."""
-        cursor, gradients, stale, *refreshes, step_size = state.tolist()
-        self._cursor, self._gradients, self._stale = int(cursor), int(gradients), bool(stale)
+        gradients, stale, *refreshes, step_size = state.tolist()
+        self._gradients, self._stale = int(gradients), bool(stale)
         self.refreshes.restore(refreshes)
-        self._step_size = None if math.isnan(step_size) else self.pool.new_tensor(step_size)
+        self._step_size = None if math.isnan(step_size) else self.record.new_tensor(step_size)
 
 
 def _start_noise(data: Tensor) -> Density:

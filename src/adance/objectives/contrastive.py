@@ -127,7 +127,7 @@ class Contrastive(Objective):
         with power_iteration_held(energy), _exact_float32(both):
             energies = evaluate(energy, both)
             with torch.set_grad_enabled(torch.is_grad_enabled() and self.noise.adversarial):
-                reference = self.noise.energy(both, energies)
+                reference = self.noise.energy_of_batch(both, n, energies)
         d = reference - energies
         if self.log_z is not None:
             d = d - T * self.log_z
