@@ -6,7 +6,7 @@
 Trains by every recipe below on a labelled set of images, measures Fréchet distances of 1,000 fresh samples to the
 held-out images in a classifier's features along training (the mean of the last three is the quality), and of long-run
 samples at the end. One JSON file a run in benchmarks/results/intervals, so an interrupted study goes on where it
-stopped. At the end tables of the digits and of mnist14 (MNIST, 2 × 2 pixels averaged, in a file mnist14.npz) go into
+stopped. At the end tables of the digits and of mnist14 (what benchmarks/mnist14.py writes) go into
 docs/long-intervals.md, with a bootstrap 90 % interval of the quality relative to the thesis's K = 1, and a picture of
 quality against gradients beside it. ``--quick``: 2,000 steps of five recipes, one seed; nothing kept but a picture
 beside the results.
@@ -118,8 +118,9 @@ def quick(names: Sequence[str], source: str, jobs: int) -> None:
     rows = Parallel(jobs)(delayed(train)(name, source, 0, QUICK_STEPS) for name in names)
     found = {REFERENCE: [], **{name: [row] for name, row in zip(names, rows, strict=True)}}
     print(figures.table(found, TITLES, QUICK_STEPS))
-    figures.draw(RESULTS.parent / "intervals-quick.png", {Path(source).stem: found}, TITLES)
-    print(f"drawn in {RESULTS / 'quick.png'}")
+    picture = RESULTS.parent / "intervals-quick.png"
+    figures.draw(picture, {Path(source).stem: found}, TITLES)
+    print(f"drawn in {picture}")
 
 
 def keep(name: str, source: str, seed: int) -> None:

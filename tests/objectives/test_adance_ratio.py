@@ -159,3 +159,5 @@ def test_a_margin_and_a_fitted_constant_are_refused_together():
         AdaNCE(margin=0.1, centre=True)
     assert not AdaNCE(margin=0.1).centre
     assert AdaNCE().centre
+    assert AdaNCE(ratio_temperature=0.1).centre
+    assert not AdaNCE(interval=1).centre

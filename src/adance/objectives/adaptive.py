@@ -41,7 +41,7 @@ class _Adaptive(Contrastive):
         if snapshots < 1:
             raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
         if centre is None:
-            centre = margin is None and ratio_temperature is None and interval != 1
+            centre = margin is None and interval != 1
         if margin is None:
             margin = 0.01 if contrast.saturates and interval != 1 and not centre else 0.0
         noise = (
@@ -106,8 +106,8 @@ class AdaNCE(_Adaptive):
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
-        centre: Fit c; by default where neither ``ratio_temperature`` nor ``margin`` is given and K is not 1, at which c
-            is 0 anyway. Without it c is 0.
+        centre: Fit c; by default where no ``margin`` is given and K is not 1, at which c is 0 anyway. Without it c
+            is 0.
 
     Raises:
         InputError: A number is out of range.
