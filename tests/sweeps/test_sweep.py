@@ -89,6 +89,8 @@ def test_other_settings_in_the_same_folder_are_refused(sweep):
         (["--over", "seed=0", "--resume", "x"], "--resume is for adance train"),
         (["--over", "seed=0", "--jobs", "0"], "--jobs must be 1 or more"),
         (["--over", "seed=0", "--backend", "slurm"], "--backend"),
+        (["--over", "seed=0", "--evaluate", "FD", "--evaluate_with", "--n 1"], "--evaluate_with '--n 1': --n must be"),
+        (["--over", "seed=0", "--evaluate", "FD", "--evaluate_with", "--nope 1"], "unrecognized arguments: --nope 1"),
         ([], "at least one --over"),
     ],
 )
@@ -122,12 +124,16 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
         rows = [{"name": "FD-pixels", "value": 3.0}, {"name": "FID", "value": 4.0}, {"name": "FID", "value": 5.0}]
         (tmp_path / "sweep" / argv[0].rpartition("/")[2] / "evaluation.json").write_text(json.dumps({"figures": rows}))
 
-    monkeypatch.setitem(sys.modules, "adance.commands.evaluate", types.SimpleNamespace(run=run))
+    monkeypatch.setitem(sys.modules, "adance.commands.evaluate", types.SimpleNamespace(run=run, read=lambda argv: argv))
     options = ["--over", "seed=0,1", "--evaluate", "fid", "--evaluate_with", "--n 50 --seed 3"]
     _, table, _ = sweep(*options)
     assert asked == [["--quiet", "--n", "50", "--seed", "3"]] * 2
     assert "FID" in table[0]
     assert "FD-pixels" not in table[0]
     assert "4 ± 0" in table[2]
-    assert sweep(*options)[0] == 0
+    status, _, err = sweep(*options)
+    assert status == 0
+    assert "no measure" not in err
     assert len(asked) == 2
+    err = sweep("--over", "seed=0,1", "--evaluate", "speed")[2]
+    assert err.splitlines()[-1] == "--evaluate speed: no measure has it in its name; there are FD-pixels, FID"

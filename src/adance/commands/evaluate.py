@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
+from jsonargparse import Namespace
 from rich.console import Console
 
 from adance.commands.parser import make_parser
@@ -20,6 +21,21 @@ FILE = "evaluation.json"
 
 def run(argv: list[str]) -> None:
     """Measure a run, print a table and write ``evaluation.json``."""
+    args, options = read(argv)
+    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
+    result = evaluate_run(model, options, say=_say(args.quiet))
+    path = model.folder.path / FILE
+    try:
+        with whole_file(path) as aside:
+            aside.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    print_tables(result, Console(width=None if sys.stdout.isatty() else 120))
+    print(f"figures: {path}")
+
+
+def read(argv: list[str]) -> tuple[Namespace, Options]:
+    """The arguments, checked: those of the command, and what is to be measured."""
     defaults = Options()
     parser = make_parser("evaluate", "Measure a run: samples, outlier detection, likelihood.")
     parser.add_argument("run", type=str, help="the run folder")
@@ -52,17 +68,7 @@ def run(argv: list[str]) -> None:
     args = parser.parse_args(argv)
 
     given: dict[str, Any] = {field.name: args[field.name] for field in dataclasses.fields(Options)}
-    options = Options(**{**given, "samples": tuple(args.samples), "outliers": tuple(args.outliers)})
-    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
-    result = evaluate_run(model, options, say=_say(args.quiet))
-    path = model.folder.path / FILE
-    try:
-        with whole_file(path) as aside:
-            aside.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
-    print_tables(result, Console(width=None if sys.stdout.isatty() else 120))
-    print(f"figures: {path}")
+    return args, Options(**{**given, "samples": tuple(args.samples), "outliers": tuple(args.outliers)})
 
 
 def _say(quiet: bool) -> Callable[[str], None]:

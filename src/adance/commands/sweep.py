@@ -5,8 +5,10 @@ import contextlib
 import importlib
 import io
 import shlex
+import sys
 from collections.abc import Sequence
 from functools import partial
+from types import ModuleType
 
 from adance.commands.parser import instantiate, with_full_energy_name
 from adance.commands.train import new_trainer, settings_of, train_parser
@@ -15,6 +17,7 @@ from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinat
 from adance.sweeps.axes import Values
 from adance.sweeps.backends import BACKENDS
 from adance.sweeps.job import read_outcome
+from adance.sweeps.table import matching
 from adance.training import Trainer
 
 NOT_VARIED = ("config", "out", "resume", "device", "trackers", "quiet", "profile")
@@ -25,10 +28,8 @@ def run(argv: list[str]) -> None:
     args, options = _parser().parse_known_args(argv)
     if args.jobs < 1:
         raise InputError(f"--jobs must be 1 or more, got {args.jobs}")
-    try:
-        evaluate_with = shlex.split(args.evaluate_with)
-    except ValueError as error:
-        raise InputError(f"--evaluate_with {args.evaluate_with!r}: {error}") from None
+    measures = args.evaluate.split(",") if args.evaluate else []
+    evaluate = partial(evaluate_job, options=_evaluation(args.evaluate_with)) if measures else None
     folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
     settings = _config(options, {})
     points = folder.extend(points, settings)
@@ -38,12 +39,11 @@ def run(argv: list[str]) -> None:
         for name, values in zip(names, points, strict=True)
     ]
     folder.write(settings, [read_outcome(job.name, job.values, job.folder) for job in jobs])
-    measures = args.evaluate.split(",") if args.evaluate else []
-    evaluate = partial(evaluate_job, options=evaluate_with) if measures else None
     outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
     folder.write(settings, outcomes)
     print(as_markdown(summarize(outcomes), measures))
     print(f"sweep: {folder.path}")
+    _warn_of_no_match(measures, outcomes)
     _complain(outcomes)
 
 
@@ -61,12 +61,32 @@ def train_job(job: Job) -> None:
 
 def evaluate_job(job: Job, options: Sequence[str]) -> None:
     """Evaluate a trained run of a sweep as ``adance evaluate`` does, in silence."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        _evaluate_command().run([str(job.folder), "--quiet", *options])
+
+
+def _evaluate_command() -> ModuleType:
     try:
-        evaluate = importlib.import_module("adance.commands.evaluate")
+        return importlib.import_module("adance.commands.evaluate")
     except ModuleNotFoundError as error:
         raise InputError(f"--evaluate needs {error.name}, which is not installed") from None
-    with contextlib.redirect_stdout(io.StringIO()):
-        evaluate.run([str(job.folder), "--quiet", *options])
+
+
+def _evaluation(text: str) -> list[str]:
+    """The options of ``adance evaluate``, checked before anything is trained."""
+    try:
+        options = shlex.split(text)
+        _evaluate_command().read(["RUN", *options])
+    except (ValueError, argparse.ArgumentError) as error:
+        raise InputError(f"--evaluate_with {text!r}: {error}") from None
+    return options
+
+
+def _warn_of_no_match(measures: Sequence[str], outcomes: Sequence[Outcome]) -> None:
+    names = sorted({name for outcome in outcomes for name in outcome.measures})
+    for word in measures:
+        if names and not matching(word, names):
+            print(f"--evaluate {word}: no measure has it in its name; there are {', '.join(names)}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:

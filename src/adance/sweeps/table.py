@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
@@ -56,9 +56,14 @@ def columns(groups: Sequence[Group], measures: Sequence[str] = ()) -> list[str]:
     """
     there = {name for group in groups for name in group.numbers}
     evaluated = list(dict.fromkeys(name for group in groups for outcome in group.outcomes for name in outcome.measures))
-    found = [next((name for name in evaluated if _plain(word) in _plain(name)), "") for word in measures]
+    found = [matching(word, evaluated) for word in measures]
     wanted = list(dict.fromkeys(found))
     return [name for name in (*(wanted if measures else evaluated[:MOST_MEASURES]), *SHOWN) if name in there]
+
+
+def matching(word: str, names: Iterable[str]) -> str:
+    """The first name that has the word in it, letters and digits alone counting; empty where none has."""
+    return next((name for name in names if _plain(word) in _plain(name)), "")
 
 
 def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
