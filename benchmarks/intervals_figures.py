@@ -13,11 +13,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 REFERENCE, DRAWN = "thesis-K1", 8
 BOOTSTRAPS = 10_000
+LAST, TWICE, LONG = 3, "60", "300"
 HEADER = (
     "recipe",
     "seeds",
     "Fréchet distance",
-    "long-run",
+    "at steps",
+    "after 60",
+    "after 300",
     "relative to the thesis's K = 1, 90 %",
     "gradients, millions",
     "gradients to its quality, millions",
@@ -27,7 +30,7 @@ HEADER = (
 
 def table(found: Mapping[str, Rows], titles: Mapping[str, str], steps: int) -> str:
     """Markdown: means and standard deviations over seeds, and what it cost to get to the reference's quality."""
-    reference = [row["quality"] for row in done(found[REFERENCE])]
+    reference = [quality(row) for row in done(found[REFERENCE])]
     goal = statistics.mean(reference) if reference else 0.0
     lines = ["| " + " | ".join(HEADER) + " |", "|---|" + "---:|" * (len(HEADER) - 1)]
     for name, rows in found.items():
@@ -37,14 +40,15 @@ def table(found: Mapping[str, Rows], titles: Mapping[str, str], steps: int) -> s
         if not finished:
             lines.append(f"| {titles[name]} | {len(rows)} | diverged |" + " |" * (len(HEADER) - 3))
             continue
-        quality = [row["quality"] for row in finished]
+        best = [quality(row) for row in finished]
         diverged = f", {len(rows) - len(finished)} diverged" if len(finished) < len(rows) else ""
         cells = [
             titles[name],
             f"{len(finished)}{diverged}",
-            spread(quality),
-            spread([row["long_run"] for row in finished]),
-            relative(quality, reference),
+            spread(best),
+            lengths(finished),
+            *(spread([quality(row, steps) for row in finished]) for steps in (TWICE, LONG)),
+            relative(best, reference),
             f"{statistics.mean(row['gradients'] for row in finished) / 1e6:.1f}",
             *cost(finished, goal),
         ]
@@ -55,7 +59,25 @@ def table(found: Mapping[str, Rows], titles: Mapping[str, str], steps: int) -> s
 
 def done(rows: Rows) -> list[Mapping[str, Any]]:
     """Those that did not diverge."""
-    return [row for row in rows if "quality" in row]
+    return [row for row in rows if "curve" in row]
+
+
+def quality(row: Mapping[str, Any], steps: str | None = None) -> float:
+    """Mean of the last evaluations, of chains of so many steps or at the best of all lengths."""
+    return statistics.mean(distance(point, steps) for point in row["curve"][-LAST:])
+
+
+def distance(point: Mapping[str, Any], steps: str | None = None) -> float:
+    """The Fréchet distance of one evaluation."""
+    found = point["frechet"]
+    return float(min(found.values()) if steps is None else found[steps])
+
+
+def lengths(rows: Rows) -> str:
+    """The best numbers of steps in the last evaluations, from least to most."""
+    best = {min(point["frechet"], key=point["frechet"].get) for row in rows for point in row["curve"][-LAST:]}
+    least, most = min(map(int, best)), max(map(int, best))
+    return f"{least}" if least == most else f"{least} to {most}"
 
 
 def spread(values: Sequence[float]) -> str:
@@ -64,14 +86,14 @@ def spread(values: Sequence[float]) -> str:
     return f"{statistics.mean(values):.1f}{deviation}"
 
 
-def relative(quality: Sequence[float], reference: Sequence[float]) -> str:
+def relative(best: Sequence[float], reference: Sequence[float]) -> str:
     """Ratio of means, with a bootstrap interval over seeds where there are several of both."""
     if not reference:
         return "–"
-    ratio = statistics.mean(quality) / statistics.mean(reference)
-    if quality == reference:
+    ratio = statistics.mean(best) / statistics.mean(reference)
+    if best == reference:
         return "1.00"
-    if len(quality) < 2 or len(reference) < 2:
+    if len(best) < 2 or len(reference) < 2:
         return f"{ratio:.2f}"
     generator = torch.Generator().manual_seed(0)
 
@@ -79,14 +101,18 @@ def relative(quality: Sequence[float], reference: Sequence[float]) -> str:
         rows = torch.randint(len(values), (BOOTSTRAPS, len(values)), generator=generator)
         return torch.tensor(values)[rows].mean(1)
 
-    low, high = (means(quality) / means(reference)).quantile(torch.tensor([0.05, 0.95])).tolist()
+    low, high = (means(best) / means(reference)).quantile(torch.tensor([0.05, 0.95])).tolist()
     return f"{ratio:.2f} ({low:.2f} to {high:.2f})"
 
 
 def mean_curve(rows: Rows) -> list[dict[str, float]]:
     """The mean over seeds of every evaluation along training."""
     curves = [row["curve"] for row in done(rows)]
-    return [{key: statistics.mean(p[key] for p in points) for key in points[0]} for points in zip(*curves, strict=True)]
+    return [
+        {key: statistics.mean(p[key] for p in points) for key in ("gradients", "seconds")}
+        | {"frechet": statistics.mean(map(distance, points))}
+        for points in zip(*curves, strict=True)
+    ]
 
 
 def cost(rows: Rows, goal: float) -> tuple[str, str]:
@@ -111,7 +137,7 @@ def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mappin
             label = f"{titles[name]} ({seeds} seed{'s' * (seeds > 1)})"
             axis.plot([p["gradients"] for p in curve], [p["frechet"] for p in curve], label=label, **style)
         if done(found[REFERENCE]):
-            goal = statistics.mean(row["quality"] for row in done(found[REFERENCE]))
+            goal = statistics.mean(map(quality, done(found[REFERENCE])))
             axis.axhline(goal, color="black", lw=0.8, ls=":")
         axis.set(xscale="log", yscale="log", xlabel="energy gradients", ylabel="Fréchet distance", title=source)
         axis.grid(alpha=0.3, which="both")

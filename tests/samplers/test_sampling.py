@@ -1,22 +1,45 @@
+import math
+
+import pytest
 import torch
 
-from adance.samplers import MALA, Langevin
-from adance.samplers.sampling import draw_samples
+from adance.samplers import MALA, ChainStarts, Langevin
+from adance.samplers.sampling import draw_samples, sampling_steps
 
 
 def quadratic(x):
     return 0.5 * x.square().sum(1)
 
 
-def test_chains_for_sampling_are_longer_than_those_of_training(generator):
-    x = torch.zeros(4, 2)
-    assert len(draw_samples(Langevin(3, 0.1), quadratic, x, generator=generator).energy) == 6
-    assert len(draw_samples(MALA(3), quadratic, x, generator=generator).energy) == 60
-    assert len(draw_samples(MALA(3), quadratic, x, 5, generator).energy) == 5
+def test_adjusted_chains_for_sampling_are_longer_than_those_of_training():
+    assert sampling_steps(Langevin(3, 0.1)) == 6
+    assert sampling_steps(Langevin(3, 0.1), 2.5) == 8
+    assert sampling_steps(Langevin(3, 0.1), 1e9) == 60
+    assert sampling_steps(MALA(3)) == sampling_steps(MALA(3), 1.0) == 60
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.25, 0.5, 0.8])
+def test_most_chains_began_no_more_runs_ago_than_are_said(rate):
+    """Ages of chains by their coins alone: the 85th percentile lies between the whole numbers around ``runs``."""
+    ages, generator = torch.zeros(20_000), torch.Generator().manual_seed(0)
+    for _ in range(100):
+        ages = torch.where(torch.rand(len(ages), generator=generator) < rate, 0, ages) + 1
+    runs = ChainStarts("rejuvenated", rate).runs
+    below, above = ((ages <= edge).double().mean() for edge in (math.floor(runs), math.ceil(runs)))
+    error = 4 * math.sqrt(0.85 * 0.15 / len(ages))
+    assert below - error < 0.85 < above + error
+
+
+def test_chains_that_never_start_afresh_have_no_number_of_runs():
+    assert ChainStarts("noise").runs == ChainStarts("rejuvenated", 1.0).runs == 1
+    assert ChainStarts("rejuvenated", 0.99).runs == 1
+    assert {start.runs for start in (ChainStarts("rejuvenated", 0.0), ChainStarts("persistent"))} == {None}
+    assert ChainStarts("data").runs is ChainStarts("reweighted").runs is None
+    assert ChainStarts("rejuvenated", 1e-300).runs > 1e9
 
 
 def test_adjusted_chains_adapt_in_their_first_half(generator):
-    chains = draw_samples(MALA(20, 5.0), quadratic, torch.zeros(1000, 5), generator=generator)
+    chains = draw_samples(MALA(20, 5.0), quadratic, torch.zeros(1000, 5), 400, generator)
     second = chains.acceptance[200:]
     # 200,000 coins: the mean acceptance of the second half is that of one fixed step, near the target.
     assert abs(second.mean() - 0.574) < 0.03

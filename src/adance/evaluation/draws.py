@@ -10,7 +10,6 @@ from adance.errors import InputError
 from adance.evaluation.reference import as_events
 from adance.samplers.chains import run_chains
 from adance.samplers.langevin import Langevin
-from adance.samplers.sampling import sampling_steps
 from adance.training.run import Run, Start
 
 LONGER = 10
@@ -46,7 +45,7 @@ def all_draws(run: Run) -> list[Draw]:
     """
     kernel = run.sampler
     noisy = isinstance(kernel, Langevin) and kernel.noise_std > 0
-    lengths = {"default": sampling_steps(kernel), "short-run": kernel.steps, "long-run": LONGER * kernel.steps}
+    lengths = {"default": run.sampling_steps, "short-run": kernel.steps, "long-run": LONGER * kernel.steps}
     starts: list[tuple[Start, str]] = [("noise", "noise"), ("buffer", "the buffer")]
     return [
         Draw(

@@ -64,6 +64,12 @@ class _Adaptive(Contrastive):
             return super().temperature
         return DAMPING * self.noise.temperature if self._of_vectors else REACH_OF_IMAGES
 
+    @property
+    def chain_runs(self) -> float | None:
+        """How many runs most of its chains from noise had behind them."""
+        assert isinstance(self.noise, Snapshot)
+        return self.noise.starts.runs
+
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         assert isinstance(self.noise, Snapshot)
         self._of_vectors = is_vector(data.shape[1:])

@@ -63,6 +63,11 @@ class MaximumLikelihood(Objective):
         """T of the density that is estimated, the chain's."""
         return self.noise.temperature
 
+    @property
+    def chain_runs(self) -> float | None:
+        """How many runs most of its chains from noise had behind them."""
+        return self.noise.starts.runs
+
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         self.noise.prepare(energy, data, batch, generator)
         assert self.noise.sampler is not None

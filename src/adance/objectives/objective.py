@@ -52,6 +52,11 @@ class Objective(Configurable, nn.Module, ABC):
     prepared: bool = False
 
     @property
+    def chain_runs(self) -> float | None:
+        """How many runs most of its chains from noise had behind them, where it has such chains."""
+        return None
+
+    @property
     def self_normalizing(self) -> bool:
         """Whether it learns the normalised density (thesis Table 3.1): exp(−E), with ``log_normalizer``, is one."""
         return False

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adance.samplers.sampling import sampling_steps
 from adance.training.run import Run
 
 MOST_FRAMES = 60
@@ -30,7 +29,7 @@ class Film:
 
 def record_chain(run: Run, n: int, shown: int, seed: int = 0, steps: int | None = None) -> Film:
     """Run ``n`` chains from noise as ``adance sample`` does, and keep the first ``shown`` at no more than 61 steps."""
-    length = sampling_steps(run.sampler) if steps is None else steps
+    length = run.sampling_steps if steps is None else steps
     kept = sorted({round(i * length / MOST_FRAMES) for i in range(MOST_FRAMES + 1)})
     frames = {0: run.sample(n, steps=0, seed=seed)[:shown]}
 

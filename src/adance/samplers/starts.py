@@ -1,5 +1,6 @@
 """Where chains start: noise, data, or the ends of earlier chains, as they are, rejuvenated or reweighted."""
 
+import math
 from typing import Literal
 
 import torch
@@ -13,6 +14,9 @@ from adance.samplers.defaults import default_rejuvenation
 
 StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
+
+OLDER_THAN_MOST = 0.85
+"""Beyond the age of this share of its chains, training has hardly seen where chains lead."""
 
 
 class ChainStarts(Configurable, nn.Module):
@@ -55,6 +59,19 @@ class ChainStarts(Configurable, nn.Module):
         """Be of ``kind`` unless told otherwise at the beginning."""
         self.kind: StartKind = self._given_kind or kind
         self.rejuvenation = (self._given or 0.0) if self.kind == "rejuvenated" else 0.0
+
+    @property
+    def runs(self) -> float | None:
+        """How many runs 85 % of the chains have behind them at most, since they began at noise.
+
+        A chain that starts afresh with probability R before each run has gone through n of them or fewer with
+        probability ``1 − (1 − R)ⁿ``. ``None`` where chains do not start afresh.
+        """
+        if self.kind == "noise" or self.rejuvenation == 1:
+            return 1.0
+        if self.kind != "rejuvenated" or self.rejuvenation == 0:
+            return None
+        return max(1.0, math.log1p(-OLDER_THAN_MOST) / math.log1p(-self.rejuvenation))
 
     def prepare(self, noise: Density, generator: torch.Generator | None = None) -> None:
         """Set the noise law ``noise`` and fill the buffer from it."""

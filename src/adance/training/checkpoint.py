@@ -94,7 +94,7 @@ def save_checkpoint(path: Path, tensors: dict[str, dict[str, Tensor]], state: di
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The numbers of a checkpoint: ``step``, ``seconds`` and ``log_normalizer``.
+    """The numbers of a checkpoint: ``step``, ``seconds``, ``log_normalizer`` and ``chain_runs``.
 
     Raises:
         InputError: The file is missing or broken.

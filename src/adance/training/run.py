@@ -44,6 +44,7 @@ class Run:
         step: The optimiser step of these weights.
         averaged: Whether these are averaged weights.
         log_normalizer: Log Z, where training learned it.
+        chain_runs: How many runs most of training's chains from noise had behind them, where there were any.
         buffer: Ends of the training's chains ``(N, *event)``, where there are any.
     """
 
@@ -54,12 +55,18 @@ class Run:
     step: int
     averaged: bool
     log_normalizer: float | None = None
+    chain_runs: float | None = None
     buffer: Tensor | None = None
 
     @property
     def sampler(self) -> Kernel:
         """The training's own kernel; where it had no chains, MALA at T = 1, whose step size adapts."""
         return self.kernel or MALA(steps=100)
+
+    @property
+    def sampling_steps(self) -> int:
+        """Steps of a chain for sampling: as far as training followed its own, see :func:`sampling_steps`."""
+        return sampling_steps(self.sampler, self.chain_runs)
 
     @property
     def event_shape(self) -> tuple[int, ...]:
@@ -92,7 +99,7 @@ class Run:
 
         Args:
             n: Number of samples, each the end of its own chain.
-            steps: Steps of a chain; by default twice the training's for short-run chains.
+            steps: Steps of a chain; by default :attr:`sampling_steps`.
             start: Where chains start.
             seed: Seed of the chains.
             given: With ``kept``: events ``(n, *event)`` of which part is kept; the rest is filled in.
@@ -107,8 +114,8 @@ class Run:
         check_seed(seed)
         generator = torch.Generator(self.device).manual_seed(seed)
         starts = self.starts(n, start, generator)
-        in_all = sampling_steps(self.sampler) if steps is None else steps
-        compiled = decide_compile(compile, self.sampler, self.energy, starts, in_all, n)
+        steps = self.sampling_steps if steps is None else steps
+        compiled = decide_compile(compile, self.sampler, self.energy, starts, steps, n)
         energy = fast_copy(self.energy) if compiled else self.energy
         if given is None and kept is None:
             return draw_samples(self.sampler, energy, starts, steps, generator, callback, compiled).x
@@ -237,5 +244,6 @@ def load(
         step=state["step"],
         averaged=averaged,
         log_normalizer=state["log_normalizer"],
+        chain_runs=state.get("chain_runs"),
         buffer=next((value for name, value in tensors.items() if name.endswith(BUFFER)), None),
     )

@@ -60,6 +60,7 @@ class TrainingState:
             step=self.step,
             averaged=self.average is not None,
             log_normalizer=self.log_normalizer(),
+            chain_runs=self.objective.chain_runs,
             buffer=next((buffer.clone() for buffer in buffers.values()), None),
         )
 
@@ -75,7 +76,12 @@ class TrainingState:
         }
         if self.average is not None:
             tensors["average"] = self.average.energy.state_dict()
-        numbers = {"step": self.step, "seconds": self.seconds, "log_normalizer": self.log_normalizer()}
+        numbers = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "log_normalizer": self.log_normalizer(),
+            "chain_runs": self.objective.chain_runs,
+        }
         ckpt.save_checkpoint(folder.checkpoint(self.step), tensors, numbers)
         ckpt.thin_out([folder.checkpoint(step) for step in folder.checkpoint_steps()])
 
