@@ -58,6 +58,8 @@ def readable(message: str) -> str:
             r" - no class is called '(\w+)'.*",
             r"\1, or a class; got '\2'",
         ),
+        (r"Expected a int - expected one of ('\w+')", r"expected a whole number or \1"),
+        (r"Expected a int\b", "expected a whole number"),
     ):
         message = re.sub(pattern, words, message)
     return message.removesuffix(".")
