@@ -96,11 +96,28 @@ class Snapshot(Noise):
         self._begin()
         self.sampler = self._given_sampler or default_sampler(data.shape[1:])
         vectors, conditional = is_vector(data.shape[1:]), isinstance(energy, Given)
+        self._settle_starts(vectors, conditional)
+        self._settle_pool(vectors, conditional, batch)
+        self.frozen = freeze(energy)
+        noise = _start_noise(data)
+        self.starts.prepare(noise, generator)
+        if self.starts.buffer is not None and not conditional and self.sampler.gradients_at_init == 0:
+            # a kernel of other units than these starts says so here, before anything is written
+            with reading(self.frozen), torch.no_grad():
+                self.sampler.init(self.frozen, self.starts.buffer.samples[:2])
+        self.follower = Follower(energy, noise.log_prob).to(data.device) if self.reweights else None
+        self.pool = Pool(data.new_zeros((self._room(), *data.shape[1:])))
+        self.register_buffer("record", data.new_zeros(3))
+
+    def _settle_starts(self, vectors: bool, conditional: bool) -> None:
+        assert self.sampler is not None
         can_follow = self.sampler.keeps_law and not conditional
         self.starts.settle("reweighted" if vectors and can_follow else "rejuvenated")
         if self.reweights and not can_follow:
             why = "a conditional energy's belong to one batch" if conditional else f"a {self.sampler} has another law"
             raise InputError(f"chains cannot be reweighted: {why}; give another start")
+
+    def _settle_pool(self, vectors: bool, conditional: bool, batch: int) -> None:
         usual_interval = 50 if vectors else 10
         self.refreshes.begin("auto" if self.reweights else usual_interval)
         if conditional and self._given_pool:
@@ -116,16 +133,6 @@ class Snapshot(Noise):
                 f"{needed} chains run at a time, for a batch of {batch}, and the replay buffer keeps "
                 f"{self.starts.capacity}; keep at least {needed}, or make the batch or the pool smaller"
             )
-        self.frozen = freeze(energy)
-        noise = _start_noise(data)
-        self.starts.prepare(noise, generator)
-        if self.starts.buffer is not None and not conditional and self.sampler.gradients_at_init == 0:
-            # a kernel of other units than these starts says so here, before anything is written
-            with reading(self.frozen), torch.no_grad():
-                self.sampler.init(self.frozen, self.starts.buffer.samples[:2])
-        self.follower = Follower(energy, noise.log_prob).to(data.device) if self.reweights else None
-        self.pool = Pool(data.new_zeros((self._room(), *data.shape[1:])))
-        self.register_buffer("record", data.new_zeros(3))
 
     def _begin(self) -> None:
         self._gradients, self._stale = 0, True
