@@ -104,7 +104,7 @@ def test_fewer_samples_than_splits_are_an_error(digits_run, capsys):
 def test_samples_come_short_long_from_noise_and_buffer_with_and_without_the_last_noise(digits_run):
     ways = {way.name: (way.start, way.steps, way.noise_free) for way in all_draws(digits_run)}
     assert ways == {
-        "default from noise": ("noise", 79, 10),
+        "default from noise": ("noise", 67, 10),
         "short-run from noise": ("noise", 12, 4),
         "short-run from the buffer": ("buffer", 12, 4),
         "long-run from noise": ("noise", 120, 10),

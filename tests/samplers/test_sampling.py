@@ -20,14 +20,14 @@ def test_adjusted_chains_for_sampling_are_longer_than_those_of_training():
 
 @pytest.mark.parametrize("rate", [0.1, 0.25, 0.5, 0.8])
 def test_most_chains_began_no_more_runs_ago_than_are_said(rate):
-    """Ages of chains by their coins alone: the 85th percentile lies between the whole numbers around ``runs``."""
+    """Ages of chains by their coins alone: the 80th percentile lies between the whole numbers around ``runs``."""
     ages, generator = torch.zeros(20_000), torch.Generator().manual_seed(0)
     for _ in range(100):
         ages = torch.where(torch.rand(len(ages), generator=generator) < rate, 0, ages) + 1
     runs = ChainStarts("rejuvenated", rate).runs
     below, above = ((ages <= edge).double().mean() for edge in (math.floor(runs), math.ceil(runs)))
-    error = 4 * math.sqrt(0.85 * 0.15 / len(ages))
-    assert below - error < 0.85 < above + error
+    error = 4 * math.sqrt(0.8 * 0.2 / len(ages))
+    assert below - error < 0.8 < above + error
 
 
 def test_chains_that_never_start_afresh_have_no_number_of_runs():

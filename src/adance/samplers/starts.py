@@ -15,7 +15,7 @@ from adance.samplers.defaults import default_rejuvenation
 StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
 
-OLDER_THAN_MOST = 0.85
+OLDER_THAN_MOST = 0.8
 """Beyond the age of this share of its chains, training has hardly seen where chains lead."""
 
 
@@ -62,7 +62,7 @@ class ChainStarts(Configurable, nn.Module):
 
     @property
     def runs(self) -> float | None:
-        """How many runs 85 % of the chains have behind them at most, since they began at noise.
+        """How many runs four of five chains have behind them at most, since they began at noise.
 
         A chain that starts afresh with probability R before each run has gone through n of them or fewer with
         probability ``1 − (1 − R)ⁿ``. ``None`` where chains do not start afresh.
