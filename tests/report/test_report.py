@@ -70,9 +70,9 @@ def test_the_page_of_a_run_stands_alone_and_is_well_formed(kind, run_folder, cap
 def test_the_film_of_the_page_is_the_chain_that_sampling_runs(run_folder):
     folder = run_folder("image")
     film = json.loads(re.search(r'id="film">(.*?)</script>', report(folder), re.S)[1])
-    assert film["labels"][0] == "step 0 of 20"
-    assert len(film["pictures"]) == len(film["labels"]) == len(film["energies"]) == 21
-    assert len(set(film["pictures"])) == 21
+    assert film["labels"][0] == "step 0 of 56"
+    assert len(film["pictures"]) == len(film["labels"]) == len(film["energies"]) == 57
+    assert len(set(film["pictures"])) == 57
 
     run = load(folder)
     recorded = record_chain(run, 36, 36)
