@@ -49,7 +49,7 @@ def sampling_steps(kernel: Kernel, training_runs: float | None = None) -> int:
 
     Args:
         kernel: The kernel, of as many steps as one run in training.
-        training_runs: How many runs nearly all of training's chains had behind them since they began at noise, see
+        training_runs: How many runs most of training's chains had behind them since they began at noise, see
             :attr:`ChainStarts.runs`.
     """
     if kernel.exact:
