@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.conditional import Given
 from adance.energies.energy import evaluate, is_vector, reading
 from adance.energies.fast import fast_copy
@@ -19,7 +18,7 @@ from adance.noises.noise import Noise
 from adance.noises.pool import Pool
 from adance.noises.refreshes import Interval, Refreshes, is_whole
 from adance.samplers.chains import run_chains
-from adance.samplers.defaults import default_sampler
+from adance.samplers.defaults import default_sampler, default_start_law
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import BUFFERED, ChainStarts
 
@@ -99,7 +98,7 @@ class Snapshot(Noise):
         self._settle_starts(vectors, conditional)
         self._settle_pool(vectors, conditional, batch)
         self.frozen = freeze(energy)
-        noise = _start_noise(data)
+        noise = default_start_law(data)
         self.starts.prepare(noise, generator)
         if self.starts.buffer is not None and not conditional and self.sampler.gradients_at_init == 0:
             # a kernel of other units than these starts says so here, before anything is written
@@ -255,10 +254,3 @@ class Snapshot(Noise):
         self._gradients, self._stale = int(gradients), bool(stale)
         self.refreshes.restore(refreshes)
         self._step_size = None if math.isnan(step_size) else self.record.new_tensor(step_size)
-
-
-def _start_noise(data: Tensor) -> Density:
-    """Uniform on [−1, 1] for images, the fitted normal law for vectors."""
-    if is_vector(data.shape[1:]):
-        return Gaussian.fitted(data)
-    return Uniform(data.shape[1:]).to(data)

@@ -1,5 +1,8 @@
-"""The kernel and the rejuvenation rate that are used when none are named."""
+"""The kernel, the law that chains start from and the rejuvenation rate that are used when none are named."""
 
+from torch import Tensor
+
+from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.energy import is_vector
 from adance.samplers.kernel import Kernel
 from adance.samplers.langevin import Langevin
@@ -16,3 +19,10 @@ def default_sampler(event_shape: tuple[int, ...]) -> Kernel:
 def default_rejuvenation(event_shape: tuple[int, ...]) -> float:
     """A quarter of the chains for images, where they are short-run; few for vectors, where they ought to converge."""
     return 0.02 if is_vector(event_shape) else 0.25
+
+
+def default_start_law(data: Tensor) -> Density:
+    """Uniform on [−1, 1] for images, the fitted normal law for vectors; ``data`` ``(N, *event)``."""
+    if is_vector(data.shape[1:]):
+        return Gaussian.fitted(data)
+    return Uniform(data.shape[1:]).to(data)
