@@ -4,10 +4,13 @@
 
 The same networks (architectures A and C with spectral normalisation, batch 128; an MLP 2-128-128-1, batch 256), the
 same steps, in one process, as far as the libraries are installed (``pip install adance[bench]``). Contestants take
-turns and a number is the median of its turns; ratios are of medians. The limit is the arithmetic of one step, counted
-in products of matrices, over the rate of a product of two 2048×2048 matrices that takes turns with the contestants.
-``plain`` is the loop that one writes by hand. With one thread times are processor seconds, which other programs on the
-machine disturb little; with more, and on a GPU, they are the wall's. --write puts the tables into docs/performance.md.
+turns and a number is the median of its turns; ratios are of medians. On the CPU everything is measured twice: with the
+system's memory as it comes, and kept between steps as adance's training keeps it. Ratios compare what users of each
+library get: rivals as they come, adance with memory kept. The limit is the arithmetic of one step, counted in products
+of matrices, over the rate of a product of two 2048×2048 matrices that takes turns with the contestants. ``plain`` is
+the loop that one writes by hand. bfloat16 takes part where the processor has it. With one thread times are processor
+seconds, which other programs on the machine disturb little; with more, and on a GPU, they are the wall's. --write puts
+the tables into docs/performance.md.
 """
 
 import argparse
@@ -18,7 +21,8 @@ import resource
 import statistics
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,7 +35,8 @@ from adance.energies.fast import fast_copy
 from adance.energies.spectral import normalize_layers
 from adance.objectives import AdaNCE, ContrastiveDivergence, Objective
 from adance.samplers import Langevin, run_chains
-from adance.training.speed import gradient_flops
+from adance.training.memory import kept_memory
+from adance.training.speed import gradient_flops, has_fast_bfloat16
 
 DOC = Path(__file__).parents[1] / "docs" / "performance.md"
 BEGIN, END = "<!-- tables of benchmarks/speed.py: {} -->", "<!-- end of {} -->"
@@ -119,7 +124,7 @@ def chains(name: str, steps: int, device: str) -> Contestants:
     ways["adance, not compiled"] = lambda: run_chains(k, fast_copy(plain), x)
     fast = fast_copy(plain)
     ways["adance, float32"] = lambda: run_chains(k, fast, x, compile=True)
-    if name != "MLP":
+    if name != "MLP" and has_fast_bfloat16(torch.device(device)):
         narrow = fast_copy(plain, torch.bfloat16)
         ways["adance, bfloat16"] = lambda: run_chains(k, narrow, x, compile=True)
     return ways
@@ -156,7 +161,7 @@ def peer_step(loss: Callable[[], Tensor], energy: nn.Module) -> Callable[[], Non
 def training(name: str, steps: int, device: str) -> tuple[Contestants, int]:
     """A training step of each contestant; AdaNCE's pool and its steps apart, and K."""
     x, k = start(SHAPES[name], device), kernel(name, steps)
-    dtype = None if name == "MLP" else torch.bfloat16
+    dtype = torch.bfloat16 if name != "MLP" and has_fast_bfloat16(torch.device(device)) else None
     ways: Contestants = {}
     if importlib.util.find_spec("torchebm"):
         from torchebm.losses import ContrastiveDivergence as TorchebmCD
@@ -186,7 +191,33 @@ def training(name: str, steps: int, device: str) -> tuple[Contestants, int]:
 def products(device: str) -> Contestants:
     a = torch.randn(SIDE, SIDE, device=device)
     b = a.bfloat16()
-    return {"float32": lambda: a @ a, "bfloat16": lambda: b @ b}
+    both: Contestants = {"float32": lambda: a @ a, "bfloat16": lambda: b @ b}
+    return both if has_fast_bfloat16(torch.device(device)) else {"float32": both["float32"]}
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Of one contestant: as it comes, and with memory kept; the same twice on a GPU."""
+
+    plain: float
+    kept: float
+
+    def of(self, way: str) -> float:
+        """What users of the library get."""
+        return self.kept if way.lower().startswith("adance") else self.plain
+
+
+def measure(ways: Contestants, repeats: int, device: str) -> dict[str, Seconds]:
+    plain = take_turns(ways, repeats, device)
+    if device != "cpu":
+        return {way: Seconds(seconds, seconds) for way, seconds in plain.items()}
+    with kept_memory(torch.device(device)):
+        kept = take_turns(ways, repeats, device)
+    return {way: Seconds(plain[way], kept[way]) for way in ways}
+
+
+def fastest_peer(found: dict[str, Seconds], suffix: str = "") -> float:
+    return min((found[f"{p}{suffix}"].plain for p in PEERS if f"{p}{suffix}" in found), default=float("nan"))
 
 
 def take_turns(ways: Contestants, repeats: int, device: str) -> dict[str, float]:
@@ -209,46 +240,51 @@ def _wait(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def chain_table(device: str, repeats: int) -> list[str]:
-    lines = ["| net | way | ms a step | fastest peer's / this | this / limit |", "|---|---|---|---|---|"]
+def chain_table(device: str, repeats: int) -> Iterator[str]:
+    yield "| net | way | ms a step | with memory kept | fastest peer's / this | this / limit |"
+    yield "|---|---|---|---|---|---|"
     for name, steps in (("A", 4), ("C", 2), ("MLP", 100)):
         ways = chains(name, steps, device)
-        found = take_turns(ways | products(device), repeats, device)
+        found = measure(ways | products(device), repeats, device)
         flops = SHAPES[name][0] * gradient_flops(net(name), start((1, *SHAPES[name][1:]), "cpu"))
-        limit = {kind: 1e3 * flops / (2 * SIDE**3 / found[kind]) for kind in ("float32", "bfloat16")}
-        peer = min((found[p] for p in PEERS if p in found), default=float("nan"))
-        lines += [f"| {name} | limit, {kind} | {ms:.3g} | | |" for kind, ms in limit.items()]
+        limit = {kind: flops / (2 * SIDE**3 / found[kind].kept) for kind in products(device)}
+        yield from (f"| {name} | limit, {kind} | {1e3 * least:.3g} | | | |" for kind, least in limit.items())
+        peer = fastest_peer(found)
         for way in ways:
-            of_limit = 1e3 * found[way] / steps / limit["bfloat16" if "bfloat16" in way else "float32"]
-            lines.append(
-                f"| {name} | {way} | {1e3 * found[way] / steps:.3g} | {peer / found[way]:.2f} | {of_limit:.2f} |"
-            )
-    return lines
+            seconds = found[way]
+            of_limit = seconds.of(way) / steps / limit["bfloat16" if "bfloat16" in way else "float32"]
+            yield f"| {name} | {way} | {_ms(seconds, steps)} | {peer / seconds.of(way):.2f} | {of_limit:.2f} |"
 
 
-def training_table(device: str, repeats: int, steps: int = 30) -> list[str]:
-    lines = ["| net | training step | ms | fastest peer's CD / this |", "|---|---|---|---|"]
+def training_table(device: str, repeats: int, steps: int = 30) -> Iterator[str]:
+    yield "| net | training step | ms | with memory kept | fastest peer's CD / this |"
+    yield "|---|---|---|---|---|"
     for name in ("A", "MLP"):
         ways, interval = training(name, steps, device)
-        found = take_turns(ways, repeats, device)
+        found = measure(ways, repeats, device)
         pool, step = found.pop("AdaNCE, its pool"), found["AdaNCE, a step from the pool"]
-        found[f"AdaNCE, K = {interval}: a step and its share of the pool"] = step + pool / interval
-        peer = min((found[f"{p} CD"] for p in PEERS if f"{p} CD" in found), default=float("nan"))
-        lines += [f"| {name} | {way} | {1e3 * s:.3g} | {peer / s:.2f} |" for way, s in found.items()]
-    return lines
+        share = Seconds(step.plain + pool.plain / interval, step.kept + pool.kept / interval)
+        found[f"AdaNCE, K = {interval}: a step and its share of the pool"] = share
+        peer = fastest_peer(found, " CD")
+        yield from (f"| {name} | {way} | {_ms(s)} | {peer / s.of(way):.2f} |" for way, s in found.items())
 
 
-def growth_table(device: str, repeats: int) -> list[str]:
-    """Compiled bfloat16 chains of architecture A; the memory peak is read after few steps and after many."""
-    lines = ["| architecture A, bfloat16 | ms a step | memory peak, MiB |", "|---|---|---|"]
+def _ms(seconds: Seconds, steps: int = 1) -> str:
+    return f"{1e3 * seconds.plain / steps:.3g} | {1e3 * seconds.kept / steps:.3g}"
+
+
+def growth_table(device: str, repeats: int) -> Iterator[str]:
+    """Compiled chains of architecture A; the memory peak is read after few steps and after many."""
+    dtype = torch.bfloat16 if has_fast_bfloat16(torch.device(device)) else None
+    yield f"| architecture A, {'bfloat16' if dtype else 'float32'} | ms a step | memory peak, MiB |"
+    yield "|---|---|---|"
     for batch, width, steps in ((128, 1, 2), (128, 1, 20), (128, 1, 80), (64, 1, 4), (256, 1, 4), (128, 0.5, 4)):
-        energy = fast_copy(freeze(net("A", width).to(device)), torch.bfloat16)
+        energy = fast_copy(freeze(net("A", width).to(device)), dtype)
         x = start((batch, *SHAPES["A"][1:]), device)
         run_chains(kernel("A", 2), energy, x, compile=True)
         way = {"": partial(run_chains, kernel("A", steps), energy, x, compile=True)}
         ms = 1e3 * take_turns(way, 1 if steps > 4 else repeats, device)[""] / steps
-        lines.append(f"| batch {batch}, width {width:g}, {steps} steps | {ms:.3g} | {_peak(device):.0f} |")
-    return lines
+        yield f"| batch {batch}, width {width:g}, {steps} steps | {ms:.3g} | {_peak(device):.0f} |"
 
 
 def _peak(device: str) -> float:
@@ -292,8 +328,10 @@ def main() -> None:
     warnings.simplefilter("ignore", DeprecationWarning)
     for part in [args.only] if args.only else tables:
         repeats = max(2, args.repeats // 2) if part == "training" else args.repeats
-        lines = [f"{machine(args.device, repeats)}.", "", *tables[part](args.device, repeats)]
-        print("\n".join(lines), flush=True)
+        lines = [f"{machine(args.device, repeats)}.", ""]
+        for line in tables[part](args.device, repeats):
+            print(line, flush=True)
+            lines.append(line)
         if args.write:
             write(part, lines)
 

@@ -24,6 +24,7 @@ from adance.samplers.sampling import draw_samples, sampling_steps
 from adance.training import checkpoint as ckpt
 from adance.training.config import data_of, energy_of, objective_of, seeded
 from adance.training.devices import find_device
+from adance.training.memory import kept_memory
 from adance.training.run_folder import RunFolder
 from adance.training.settings import Compile
 from adance.training.speed import decide_compile
@@ -117,13 +118,14 @@ class Run:
         steps = self.sampling_steps if steps is None else steps
         compiled = decide_compile(compile, self.sampler, self.energy, starts, steps, n)
         energy = fast_copy(self.energy) if compiled else self.energy
-        if given is None and kept is None:
-            return draw_samples(self.sampler, energy, starts, steps, generator, callback, compiled).x
-        if given is None or kept is None:
+        if (given is None) != (kept is None):
             raise InputError("completion needs both: given, the events, and kept, what to keep of them")
-        completion = Completion(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
-        samples = draw_samples(self.sampler, completion, starts, steps, generator, callback, compiled).x
-        return completion.complete(samples)
+        completion = None
+        if given is not None and kept is not None:
+            completion = Completion(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
+        with kept_memory(self.device):
+            x = draw_samples(self.sampler, completion or energy, starts, steps, generator, callback, compiled).x
+        return x if completion is None else completion.complete(x)
 
     @torch.no_grad()
     def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:

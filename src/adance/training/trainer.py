@@ -21,6 +21,7 @@ from adance.training.devices import make_accelerator
 from adance.training.given_data import check_energy, check_same_data, describe_data, spread_rows
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
+from adance.training.memory import kept_memory
 from adance.training.optimizers import Optimizers
 from adance.training.profile import Profile
 from adance.training.reporter import Reporter
@@ -143,7 +144,7 @@ class Trainer:
         if self._new:
             self._create()
         began = time.monotonic() - self.state.seconds
-        with interrupt_flag() as interrupted, self.reporter.training(self.step):
+        with interrupt_flag() as interrupted, self.reporter.training(self.step), kept_memory(self.device):
             while self.step < self.settings.steps:
                 out = self._optimize(self.step + 1)
                 self.state.step += 1

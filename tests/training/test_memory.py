@@ -1,0 +1,42 @@
+import resource
+import sys
+
+import pytest
+import torch
+
+from adance.training.memory import kept_memory
+
+SIZE = 64 << 20
+PAGES = SIZE // resource.getpagesize()
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what glibc keeps")
+
+
+def pages_of_a_second_use() -> int:
+    """Pages that the system maps when memory as large as one just freed is filled."""
+    torch.ones(SIZE, dtype=torch.uint8)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(SIZE, dtype=torch.uint8)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * resource.getpagesize()
+
+
+def test_freed_memory_is_used_again_inside():
+    with kept_memory(torch.device("cpu")):
+        assert pages_of_a_second_use() < PAGES // 10
+
+
+def test_it_is_given_back_at_the_end():
+    with kept_memory(torch.device("cpu")):
+        torch.ones(4 * SIZE, dtype=torch.uint8)
+        held = resident()
+    assert resident() < held - 3 * SIZE
+
+
+def test_another_device_changes_nothing():
+    with kept_memory(torch.device("meta")):
+        assert pages_of_a_second_use() > PAGES // 10
