@@ -51,9 +51,9 @@ def short_run(steps: int = 30) -> adance.Langevin:
     return adance.Langevin(steps, 1.0, 0.005)
 
 
-def thesis(interval: int) -> adance.AdaNCE:
+def thesis(interval: int, steps: int = 30) -> adance.AdaNCE:
     """Algorithm 3.1: the ratio at temperature 1, fresh noise every step."""
-    return adance.AdaNCE(short_run(), interval, ratio_temperature=1.0, margin=0.0, pool=0)
+    return adance.AdaNCE(short_run(steps), interval, ratio_temperature=1.0, margin=0.0, pool=0)
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ RECIPES: dict[str, Recipe] = {
     "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: adance.AdaNCE(interval=5, margin=0.01), {}),
     "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: adance.AdaNCE(), THESIS_LOOP),
     "default-K1": Recipe("default, K = 1", lambda: adance.AdaNCE(interval=1), {}),
+    "long-thesis-K1": Recipe("thesis, K = 1, chains of 100 steps", lambda: thesis(1, 100), THESIS_LOOP),
+    "long-default-K10": Recipe("default, K = 10, chains of 100 steps", lambda: adance.AdaNCE(short_run(100)), {}),
     "thesis-K50": Recipe("thesis, K = 50", lambda: thesis(50), THESIS_LOOP),
     "thesis-K10": Recipe("thesis, K = 10", lambda: thesis(10), THESIS_LOOP),
 }
@@ -109,7 +111,7 @@ def main() -> None:
     by_source = {source: {name: results(source, name) for name in RECIPES} for source in SOURCES}
     by_source = {source: found for source, found in by_source.items() if any(found.values())}
     for source, found in by_source.items():
-        text = figures.table(found, TITLES, STEPS)
+        text = figures.table(found, TITLES, STEPS, figures.times(source))
         print(f"{source}\n{text}")
         put_between_markers(DOCS / "long-intervals.md", text, BEGIN.format(source), END)
     figures.draw(DOCS / "images" / "intervals.png", by_source, TITLES)
@@ -150,8 +152,7 @@ def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
             if found:
                 trainer = adance.Trainer.resume(out, steps=until, device="cpu", show_progress=False)
             else:
-                loop = {"sample_every": 0, "log_every": 250, "seed": seed, "steps": until, **recipe.loop}
-                settings = adance.Settings(**loop)
+                settings = settings_of(recipe, steps=until, seed=seed)
                 options: dict[str, Any] = {"device": "cpu", "show_progress": False}
                 trainer = adance.Trainer(energy, recipe.objective(), data, settings, out, **options)
             try:
@@ -170,6 +171,11 @@ def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
             "wall": time.monotonic() - began,
             "floor": judge.floor,
         }
+
+
+def settings_of(recipe: Recipe, **others: Any) -> adance.Settings:
+    """The loop of a recipe."""
+    return adance.Settings(**{"sample_every": 0, "log_every": 250, **recipe.loop, **others})
 
 
 def look(judge: Judge, run: adance.Run, data: Dataset) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Table and picture of benchmarks/intervals.py."""
 
+import json
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +12,12 @@ from matplotlib.figure import Figure
 Rows = Sequence[Mapping[str, Any]]
 """The results of one recipe, one for each seed."""
 
-REFERENCE, DRAWN = "thesis-K1", 8
+REFERENCE, LONGER, DRAWN = "thesis-K1", "long-", 8
+"""The recipe that others are compared with, and how names of those with chains of 100 steps begin."""
+
+TIMES = Path(__file__).parent / "results" / "intervals-time.json"
+"""Seconds a step, by set of images and recipe; from benchmarks/intervals_time.py."""
+
 BOOTSTRAPS = 10_000
 LAST, TWICE, LONG = 3, "60", "300"
 HEADER = (
@@ -28,10 +34,13 @@ HEADER = (
 )
 
 
-def table(found: Mapping[str, Rows], titles: Mapping[str, str], steps: int) -> str:
-    """Markdown: means and standard deviations over seeds, and what it cost to get to the reference's quality."""
-    reference = [quality(row) for row in done(found[REFERENCE])]
-    goal = statistics.mean(reference) if reference else 0.0
+def table(
+    found: Mapping[str, Rows], titles: Mapping[str, str], steps: int, times: Mapping[str, float] | None = None
+) -> str:
+    """Markdown: means and standard deviations over seeds, and what it cost to get to the reference's quality.
+
+    Seconds are known of recipes in ``times``, seconds a step.
+    """
     lines = ["| " + " | ".join(HEADER) + " |", "|---|" + "---:|" * (len(HEADER) - 1)]
     for name, rows in found.items():
         finished = done(rows)
@@ -41,6 +50,7 @@ def table(found: Mapping[str, Rows], titles: Mapping[str, str], steps: int) -> s
             lines.append(f"| {titles[name]} | {len(rows)} | diverged |" + " |" * (len(HEADER) - 3))
             continue
         best = [quality(row) for row in finished]
+        reference = [quality(row) for row in done(found.get(reference_of(name), ()))]
         diverged = f", {len(rows) - len(finished)} diverged" if len(finished) < len(rows) else ""
         cells = [
             titles[name],
@@ -50,11 +60,22 @@ def table(found: Mapping[str, Rows], titles: Mapping[str, str], steps: int) -> s
             *(spread([quality(row, steps) for row in finished]) for steps in (TWICE, LONG)),
             relative(best, reference),
             f"{statistics.mean(row['gradients'] for row in finished) / 1e6:.1f}",
-            *cost(finished, goal),
+            *cost(finished, reference, (times or {}).get(name)),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     floors = sorted({f"{row['floor']:.1f}" for rows in found.values() for row in done(rows)})
     return "\n".join([*lines, "", f"{steps:,} steps; training images to held-out ones: {', '.join(floors)}."])
+
+
+def times(source: str) -> dict[str, float]:
+    """Seconds a step of the recipes whose time has been taken."""
+    kept = json.loads(TIMES.read_text()) if TIMES.exists() else {}
+    return dict(kept.get(source, {}))
+
+
+def reference_of(name: str) -> str:
+    """The recipe that ``name`` is compared with: one with chains as long as its own."""
+    return LONGER * name.startswith(LONGER) + REFERENCE
 
 
 def done(rows: Rows) -> list[Mapping[str, Any]]:
@@ -109,17 +130,21 @@ def mean_curve(rows: Rows) -> list[dict[str, float]]:
     """The mean over seeds of every evaluation along training."""
     curves = [row["curve"] for row in done(rows)]
     return [
-        {key: statistics.mean(p[key] for p in points) for key in ("gradients", "seconds")}
+        {key: statistics.mean(p[key] for p in points) for key in ("step", "gradients")}
         | {"frechet": statistics.mean(map(distance, points))}
         for points in zip(*curves, strict=True)
     ]
 
 
-def cost(rows: Rows, goal: float) -> tuple[str, str]:
-    """Gradients in millions and seconds at the first evaluation whose mean over seeds is as good as ``goal``."""
+def cost(rows: Rows, reference: Sequence[float], seconds: float | None) -> tuple[str, str]:
+    """Gradients in millions and seconds at the first evaluation whose mean over seeds is as good as the reference.
+
+    ``seconds`` are those of a step.
+    """
+    goal = statistics.mean(reference) if reference else 0.0
     for point in mean_curve(rows):
         if point["frechet"] <= goal:
-            return f"{point['gradients'] / 1e6:.1f}", f"{point['seconds']:.0f}"
+            return f"{point['gradients'] / 1e6:.1f}", "–" if seconds is None else f"{point['step'] * seconds:.0f}"
     return "–", "–"
 
 
