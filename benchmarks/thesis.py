@@ -6,8 +6,8 @@
 Small: AdaNCE as the thesis has it (ratio at temperature 1, no margin, fresh noise every step) at K = 1, 5, 10, 20, 50
 and, beside it, the library's defaults at the same K; Fréchet distances of 1,000 samples to the held-out images in the
 features of benchmarks/digits.py; on digits, long-run samples at five rejuvenation rates; and the gradient norm v with
-and without spectral normalisation. Started again, it goes on where it stopped: run folders are in --out, one JSON file
-a measured run in benchmarks/results. Tables go into docs/thesis.md and figures into docs/images. Full: the same sweeps
+and without spectral normalisation. Started again, it goes on where it stopped: run folders are in --out, with
+what was measured of each. Tables go into docs/thesis.md and figures into docs/images. Full: the same sweeps
 with the configs' own data, measured by ``adance evaluate``, with tables and pages left in --out.
 """
 
@@ -136,12 +136,10 @@ def sweep(
 
 
 def measured(folder: Path, judge: digits.Judge) -> dict[int, list[dict[str, object]]]:
-    """For each K, the measures of its runs: those in benchmarks/results, and else measured now."""
-    digits.RESULTS.mkdir(exist_ok=True)
+    """For each K, the measures of its runs: those kept beside them, and else measured now."""
     found: dict[int, list[dict[str, object]]] = {}
     for outcome in SweepFolder(folder).outcomes():
-        steps = int(outcome.metrics.get("step", 0))
-        kept = digits.RESULTS / f"thesis-{folder.name}-{outcome.name}-steps={steps}.json"
+        kept = folder / outcome.name / "measured.json"
         if outcome.status == "done" and not kept.exists():
             result = judge.measure(adance.load(folder / outcome.name).sample(1000))
             numbers = {name: outcome.metrics[name] for name in ("step", "seconds", "energy_gradients")}

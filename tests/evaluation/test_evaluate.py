@@ -202,3 +202,37 @@ def test_a_log_likelihood_that_is_known_comes_out(digits_run, digits, monkeypatc
     figures = {f.measure: f for f in measure_likelihood(run, digits, n=50, chains=20)}
     assert figures["log_z_forward"].value == pytest.approx(64 * np.log(2) - 2, rel=1e-5)
     assert figures["bits_per_dimension_upper"].value == pytest.approx(np.log2(17), rel=1e-5)
+
+
+def test_chains_with_bounds_have_their_density_inside_them_alone(tmp_path):
+    data = load_data("moons")
+    langevin = adance.Langevin(steps=5, step_size=0.005, noise_std=0.1, bounds=(-1.5, 1.5))
+    energy = adance.MLP((2,), [8], base=False)
+    settings = Settings(steps=2, batch_size=16)
+    objective = adance.AdaNCE(langevin, interval=1, start="rejuvenated", buffer=64)
+    run = Trainer(energy, objective, data, settings, tmp_path, device="cpu", show_progress=False).fit()
+    found = {f.measure: f for f in measure_likelihood(run, data, n=200, chains=200)}
+    assert found["log_z_lower"].value - 0.1 < found["log_z_grid"].value < found["log_z_upper"].value + 0.1
+    outside = int((data.batch(torch.arange(200), "test").abs() > 1.5).any(1).sum())
+    assert outside > 0
+    assert found["log_likelihood_grid"].value == found["log_likelihood_lower"].value == -np.inf
+    assert f"{outside} of 200 rows lie outside" in found["log_likelihood_lower"].note
+
+
+def test_data_that_changed_since_training_are_refused(tmp_path):
+    x = torch.randn(100, 2, generator=torch.Generator().manual_seed(0)).numpy()
+    np.save(tmp_path / "x.npy", x)
+    data = load_data(tmp_path / "x.npy")
+    run = Trainer(
+        adance.MLP((2,), [8]), adance.NCE(), data, Settings(steps=1, batch_size=8), tmp_path / "run", device="cpu"
+    ).fit()
+    np.save(tmp_path / "x.npy", 1000 * x + 5)
+    with pytest.raises(InputError, match="have changed since it was trained"):
+        evaluate_run(run, Options(n=20))
+
+
+def test_nothing_is_drawn_where_something_asked_for_cannot_be_measured(digits_run):
+    before = {path: path.read_bytes() for path in digits_run.folder.path.glob("evaluation/*")}
+    with pytest.raises(InputError, match="nope"):
+        evaluate_run(digits_run, Options(n=20, samples=("short-run",), outliers=("nope.npz",)))
+    assert {path: path.read_bytes() for path in digits_run.folder.path.glob("evaluation/*")} == before

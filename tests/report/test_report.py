@@ -1,3 +1,4 @@
+import contextlib
 import hashlib
 import json
 import re
@@ -8,8 +9,15 @@ import torch
 
 from adance import load
 from adance.cli import main
+from adance.data import load_data
+from adance.energies import MLP
+from adance.errors import DivergedError
+from adance.objectives import AdaNCE
+from adance.report import write_report
 from adance.report.chain import record_chain, still_frames
 from adance.report.energies import energies_of, histogram
+from adance.samplers import Langevin
+from adance.training import Settings, Trainer
 
 
 class Outline(HTMLParser):
@@ -147,7 +155,7 @@ def test_a_sweep_has_a_table_pictures_and_what_went_wrong(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"), [("nothing", "is not a run folder"), ("broken", "not the folder of a sweep")]
+    ("folder", "said"), [("nothing", "of neither a run nor a sweep"), ("broken", "not the folder of a sweep")]
 )
 def test_what_is_no_run_and_no_sweep_is_refused_in_one_line(folder, said, tmp_path, capsys):
     (tmp_path / "broken").mkdir()
@@ -188,3 +196,29 @@ def opened(uri):
     from PIL import Image
 
     return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).convert("RGBA")
+
+
+def test_a_run_whose_chains_leave_the_numbers_has_a_page_that_says_so(tmp_path):
+    wild = AdaNCE(Langevin(steps=30, step_size=3e38, noise_std=1.0), interval=1, start="rejuvenated", buffer=64)
+    trainer = Trainer(
+        MLP((1, 8, 8), [16], spectral_norm=False),
+        wild,
+        load_data("digits"),
+        Settings(steps=1, batch_size=16, energy_limit=float("inf")),
+        tmp_path,
+        device="cpu",
+        show_progress=False,
+    )
+    with contextlib.suppress(DivergedError):
+        trainer.fit()
+    page = write_report(tmp_path).read_text()
+    assert "chains left the numbers" in page
+    assert "NaN" not in page
+
+
+def test_an_evaluation_of_an_earlier_step_is_marked(run_folder):
+    folder = run_folder("vector")
+    row = {"name": "AUROC", "value": 0.5, "group": "outliers", "samples": "noise"}
+    for step, said in ((20, "Measures at step 20; the run has 40 since"), (40, "Measures of this run")):
+        (folder / "evaluation.json").write_text(json.dumps({"step": step, "figures": [row]}))
+        assert said in write_report(folder).read_text()

@@ -42,3 +42,13 @@ def test_no_axis_and_an_axis_twice_are_refused():
         combinations([])
     with pytest.raises(InputError, match="varied twice"):
         combinations([Axis("seed", ("0",)), Axis("seed", ("1",))])
+
+
+def test_commas_inside_nested_brackets_do_not_separate():
+    one, two = '{"a": {"b": 1, "c": [2, 3]}}', '{"a": {"b": 4, "c": [5, 6]}}'
+    assert Axis.parse(f"x={one},{two}").values == (one, two)
+
+
+def test_one_number_written_in_two_ways_is_there_twice():
+    with pytest.raises(InputError, match="twice"):
+        Axis.parse("lr=1e-3,0.001")

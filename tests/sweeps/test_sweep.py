@@ -124,7 +124,11 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
         rows = [{"name": "FD-pixels", "value": 3.0}, {"name": "FID", "value": 4.0}, {"name": "FID", "value": 5.0}]
         (tmp_path / "sweep" / argv[0].rpartition("/")[2] / "evaluation.json").write_text(json.dumps({"figures": rows}))
 
-    monkeypatch.setitem(sys.modules, "adance.commands.evaluate", types.SimpleNamespace(run=run, read=lambda argv: argv))
+    def is_current(folder, argv):
+        return argv in asked and (folder / "evaluation.json").exists()
+
+    command = types.SimpleNamespace(run=run, read=lambda argv: argv, is_current=is_current)
+    monkeypatch.setitem(sys.modules, "adance.commands.evaluate", command)
     options = ["--over", "seed=0,1", "--evaluate", "fid", "--evaluate_with", "--n 50 --seed 3"]
     _, table, _ = sweep(*options)
     assert asked == [["--quiet", "--n", "50", "--seed", "3"]] * 2
@@ -137,3 +141,34 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
     assert len(asked) == 2
     err = sweep("--over", "seed=0,1", "--evaluate", "speed")[2]
     assert err.splitlines()[-1] == "--evaluate speed: no measure has it in its name; there are FD-pixels, FID"
+
+
+def test_ctrl_c_ends_the_sweep_and_not_one_run(config, tmp_path):
+    out = tmp_path / "sweep"
+    options = ["--over", "seed=0,1,2", "--steps", "100000", "--checkpoint_every", "20"]
+    command = [sys.executable, "-m", "adance", "sweep", "--config", str(config), "--out", str(out), *options]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    wait_for(lambda: list(out.glob("*/checkpoints/00000020")) or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert [run["status"] for run in SweepFolder(out).read()["runs"]] == ["interrupted", "not run", "not run"]
+    assert not (out / "seed=1").exists()
+    assert [outcome.status for outcome in SweepFolder(out).outcomes()] == ["unfinished", "not run", "not run"]
+
+
+def test_a_run_that_cannot_be_evaluated_is_done_all_the_same(sweep):
+    options = ["--over", "seed=0", "--evaluate", "FD", "--evaluate_with", "--features nope"]
+    status, table, err = sweep(*options)
+    assert status == 2
+    assert "seed=0 done: not evaluated" in err.splitlines()[-1]
+    assert "loss" in table[0]
+    assert sweep("--over", "seed=0", "--evaluate_with", "--n 50")[0] == 2
+
+
+def test_a_runs_folder_is_no_place_for_a_sweep(sweep, tmp_path):
+    sweep("--over", "seed=0")
+    status, _, err = sweep("--over", "seed=0,1", out="sweep/seed=0")
+    assert status == 2
+    assert "is the folder of a run" in err
+    assert not (tmp_path / "sweep/seed=0/sweep.json").exists()

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse import Namespace
@@ -34,10 +35,23 @@ def run(argv: list[str]) -> None:
     print(f"figures: {path}")
 
 
+def is_current(folder: Path, argv: list[str]) -> bool:
+    """Whether the run's ``evaluation.json`` is of these arguments and of the checkpoint that they mean."""
+    args, options = read([str(folder), *argv])
+    model = load(folder, weights=args.weights, step=args.step)
+    try:
+        held = json.loads((folder / FILE).read_text())
+    except (OSError, ValueError):
+        return False
+    asked = {"options": options.as_json(), "step": model.step, "weights": model.weights}
+    return isinstance(held, dict) and all(held.get(name) == value for name, value in asked.items())
+
+
 def read(argv: list[str]) -> tuple[Namespace, Options]:
     """The arguments, checked: those of the command, and what is to be measured."""
     defaults = Options()
-    parser = make_parser("evaluate", "Measure a run: samples, outlier detection, likelihood.")
+    usage = "adance evaluate RUN [options]"  # in this order: an option with several values would take in the run
+    parser = make_parser("evaluate", "Measure a run: samples, outlier detection, likelihood.", usage)
     parser.add_argument("run", type=str, help="the run folder")
     parser.add_argument("--n", type=int, default=defaults.n, help="number of samples, and of rows at most")
     parser.add_argument(

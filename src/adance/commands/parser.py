@@ -29,10 +29,11 @@ def with_full_energy_name(argv: Sequence[str]) -> list[str]:
     return full
 
 
-def make_parser(command: str, description: str) -> ArgumentParser:
+def make_parser(command: str, description: str, usage: str | None = None) -> ArgumentParser:
     """A parser whose complaints are raised as ``argparse.ArgumentError``."""
     return ArgumentParser(
         prog=f"adance {command}",
+        usage=usage,
         description=description,
         exit_on_error=False,
         allow_abbrev=False,
@@ -59,6 +60,10 @@ def readable(message: str) -> str:
             r"\1, or a class; got '\2'",
         ),
         (r"Expected a int - expected one of ('\w+')", r"expected a whole number or \1"),
+        (
+            r"--(\w+): Expected an instantiatable class, but adance\.[\w.]+ is abstract",
+            r"the \1 is left to the library: name one before you set its parts",
+        ),
         (r"Expected a int\b", "expected a whole number"),
     ):
         message = re.sub(pattern, words, message)

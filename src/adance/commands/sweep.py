@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import importlib
 import io
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from adance.errors import DivergedError, InputError
 from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinations, run_jobs, run_names, summarize
 from adance.sweeps.axes import Values
 from adance.sweeps.backends import BACKENDS
-from adance.sweeps.job import read_outcome
+from adance.sweeps.job import ENDINGS, read_outcome
 from adance.sweeps.table import matching
 from adance.training import Trainer
 
@@ -29,6 +30,8 @@ def run(argv: list[str]) -> None:
     if args.jobs < 1:
         raise InputError(f"--jobs must be 1 or more, got {args.jobs}")
     measures = args.evaluate.split(",") if args.evaluate else []
+    if args.evaluate_with and not measures:
+        raise InputError("--evaluate_with is of the evaluation that --evaluate asks for; give both")
     evaluate = partial(evaluate_job, options=_evaluation(args.evaluate_with)) if measures else None
     folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
     settings = _config(options, {})
@@ -38,7 +41,10 @@ def run(argv: list[str]) -> None:
         Job(name, values, (folder.path / name).absolute(), _config(options, values))
         for name, values in zip(names, points, strict=True)
     ]
-    folder.write(settings, [read_outcome(job.name, job.values, job.folder) for job in jobs])
+    before = [read_outcome(job.name, job.values, job.folder) for job in jobs]
+    folder.write(settings, before)
+    ended = sum(outcome.status in ENDINGS for outcome in before)
+    print(f"sweep of {len(jobs)} runs" + f", {ended} of which have ended" * (ended > 0), file=sys.stderr, flush=True)
     outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
     folder.write(settings, outcomes)
     print(as_markdown(summarize(outcomes), measures))
@@ -60,9 +66,13 @@ def train_job(job: Job) -> None:
 
 
 def evaluate_job(job: Job, options: Sequence[str]) -> None:
-    """Evaluate a trained run of a sweep as ``adance evaluate`` does, in silence."""
+    """Evaluate a trained run of a sweep as ``adance evaluate`` does, in silence, unless that has been done."""
+    command = _evaluate_command()
+    if command.is_current(job.folder, ["--quiet", *options]):
+        return
+    print(f"{job.name}: evaluating", file=sys.stderr, flush=True)
     with contextlib.redirect_stdout(io.StringIO()):
-        _evaluate_command().run([str(job.folder), "--quiet", *options])
+        command.run([str(job.folder), "--quiet", *options])
 
 
 def _evaluate_command() -> ModuleType:
@@ -83,10 +93,11 @@ def _evaluation(text: str) -> list[str]:
 
 
 def _warn_of_no_match(measures: Sequence[str], outcomes: Sequence[Outcome]) -> None:
-    names = sorted({name for outcome in outcomes for name in outcome.measures})
+    names = {name for outcome in outcomes for name in outcome.measures}
+    kinds = sorted({re.split(r" \(|, ", name)[0] for name in names})
     for word in measures:
         if names and not matching(word, names):
-            print(f"--evaluate {word}: no measure has it in its name; there are {', '.join(names)}", file=sys.stderr)
+            print(f"--evaluate {word}: no measure has it in its name; there are {', '.join(kinds)}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -126,7 +137,14 @@ def _config(options: Sequence[str], values: Values) -> str:
             raise InputError(f"--over {key}: cannot be varied")
     parser = train_parser()
     given = [*options, *(f"--{key}={value}" for key, value in values.items())]
-    args = parser.parse_args(with_full_energy_name(given))
+    try:
+        args = parser.parse_args(with_full_energy_name(given))
+    except argparse.ArgumentError as error:
+        unknown = next((key for key in values if f"unrecognized arguments: --{key}=" in str(error)), None)
+        if unknown is None:
+            raise
+        example = "a full name, as in objective.interval"
+        raise InputError(f"--over {unknown}: adance train has no such setting; give {example}") from None
     if args.resume is not None:
         raise InputError("--resume is for adance train; a sweep that is started again goes on by itself")
     settings_of(args)
@@ -136,7 +154,7 @@ def _config(options: Sequence[str], values: Values) -> str:
 
 def _complain(outcomes: Sequence[Outcome]) -> None:
     """Name every run that did not end well, by an error of the status that ``adance`` exits with."""
-    bad = [outcome for outcome in outcomes if outcome.status != "done"]
+    bad = [outcome for outcome in outcomes if outcome.status != "done" or outcome.message]
     if not bad:
         return
     statuses = {outcome.status for outcome in bad}
@@ -146,6 +164,6 @@ def _complain(outcomes: Sequence[Outcome]) -> None:
     message = f"{len(bad)} of {len(outcomes)} runs did not end well: {listed}"
     if "diverged" in statuses:
         raise DivergedError(message)
-    if "refused" in statuses:
+    if "refused" in statuses or statuses == {"done"}:
         raise InputError(message)
     raise SystemExit(f"adance sweep: error: {message}")

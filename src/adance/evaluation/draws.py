@@ -39,13 +39,16 @@ def all_draws(run: Run) -> list[Draw]:
     """Every way that fits the run, what ``adance sample`` draws first.
 
     *Default* chains are those of ``adance sample``, *short-run* ones take as many steps as in training, *long-run* ones
-    ten times as many. Each starts from noise, and from the buffer where the run has one (default chains do not). For
-    Langevin each comes again with σ = 0 in the last 10 steps (a third of the chain at most): gradient steps, which take
-    away the last noise. Adjusted kernels are exact as they are, and have none.
+    ten times as many, or twice as many as default ones where these are as long. Each starts from noise, and from the
+    buffer where the run has one (default chains do not). For Langevin each comes again with σ = 0 in the last 10 steps
+    (a third of the chain at most): gradient steps, which take away the last noise. Adjusted kernels are exact as they
+    are, and have none.
     """
     kernel = run.sampler
     noisy = isinstance(kernel, Langevin) and kernel.noise_std > 0
-    lengths = {"default": run.sampling_steps, "short-run": kernel.steps, "long-run": LONGER * kernel.steps}
+    default, training = run.sampling_steps, kernel.steps
+    longer = LONGER * training if LONGER * training > default else 2 * default
+    lengths = {"default": default, "short-run": training, "long-run": longer}
     starts: list[tuple[Start, str]] = [("noise", "noise"), ("buffer", "the buffer")]
     return [
         Draw(

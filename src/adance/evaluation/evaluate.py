@@ -3,7 +3,8 @@
 import importlib.metadata
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from adance.evaluation.draws import Draw, choose_draws, draw
 from adance.evaluation.extractor import Extractor, classify
 from adance.evaluation.figures import Figure
 from adance.evaluation.find_extractor import find_extractor
-from adance.evaluation.image_measures import measure_features
+from adance.evaluation.image_measures import SPLITS, measure_features
 from adance.evaluation.likelihood import CHAINS, measure_likelihood
-from adance.evaluation.outliers import measure_outliers
+from adance.evaluation.outliers import load_outliers, measure_outliers
 from adance.evaluation.reference import Reference, Split, as_events, load_reference
 from adance.evaluation.vector_measures import measure_vectors
+from adance.training.given_data import check_same_data, describe_data, spread_rows
 from adance.training.run import Run
 
 PICTURES = "evaluation"
@@ -68,6 +70,10 @@ class Options:
                 raise InputError(f"--{name} must be at least {least} and less than 2**31, got {getattr(self, name)}")
         if self.split not in ("train", "test"):
             raise InputError(f"--split must be train or test, got {self.split!r}")
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON would give them back."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
 
 
 @dataclass(eq=False)
@@ -115,15 +121,18 @@ def evaluate_run(
         InputError: Something that was asked for cannot be measured.
     """
     options, began, say = options or Options(), time.monotonic(), say or (lambda what: None)
-    data = data or run.reload_data()
+    if data is None:
+        data = run.reload_data()
+        check_same_data(run.folder, describe_data(data, spread_rows(data)))
     if data.event_shape != run.event_shape:
         raise InputError(f"{data.name} has events of shape {data.event_shape}, but the run needs {run.event_shape}")
     result = Evaluation(_about(run, data, options))
-    draws = choose_draws(run, options.samples)
-    _measure_samples(run, data, options, draws, result, say)
+    draws, outliers = choose_draws(run, options.samples), load_outliers(run, options.outliers)
+    save_pictures = _measure_samples(run, data, options, draws, result, say)
     say("outliers")
-    result.figures += measure_outliers(run, data, options.outliers, n=options.n, seed=options.seed)
+    result.figures += measure_outliers(run, data, outliers, n=options.n, seed=options.seed)
     _measure_density(run, data, options, result, say)
+    save_pictures()
     result.warnings += [f"{f.name}, {f.samples}: {f.note}" for f in result.figures if f.note and "n < d" in f.note]
     result.seconds = time.monotonic() - began
     return result
@@ -134,9 +143,10 @@ def _about(run: Run, data: Dataset, options: Options) -> dict[str, Any]:
         "run": str(run.folder.path),
         "data": data.name,
         "step": run.step,
-        "weights": "moving average" if run.averaged else "last",
+        "weights": run.weights,
         "temperature": 1.0 if run.kernel is None else run.kernel.temperature,
         "seed": options.seed,
+        "options": options.as_json(),
         "device": str(run.device),
         "versions": {name: importlib.metadata.version(name) for name in ("adance", "torch", "torchmetrics")},
     }
@@ -144,8 +154,9 @@ def _about(run: Run, data: Dataset, options: Options) -> dict[str, Any]:
 
 def _measure_samples(
     run: Run, data: Dataset, options: Options, draws: list[Draw], result: Evaluation, say: Callable[[str], None]
-) -> None:
-    extractor, reference = None, None
+) -> Callable[[], None]:
+    """Measure every set of samples; what is returned saves pictures of the first."""
+    extractor, reference, first = None, None, None
     if data.kind == "image" or options.features is not None:
         say("features of real data")
         extractor = find_extractor(options.features, data, name=options.features_name, seed=0, device=str(run.device))
@@ -158,14 +169,19 @@ def _measure_samples(
         for name, x in drawn.items():
             x = _finite(x, name, result)
             _measure_set(run, data, options, extractor, reference, x, name, way.steps, result)
-        if i == 0 and extractor is not None:
-            _draw_classes(run, data, extractor, drawn[way.name], options, result)
+        first = drawn[way.name] if i == 0 else first
     other: Split = "test" if options.split == "train" else "train"
     size = len(data.test if other == "test" else data.train)
     rows = torch.randperm(size, generator=torch.Generator().manual_seed(options.seed))[: options.n]
     real = as_events(data.batch(rows, other), data.kind)
     name = f"{'held-out data' if other == 'test' else 'training data'} instead of samples"
-    _measure_set(run, data, options, extractor, reference, real, name, None, result)
+    if len(real) < SPLITS:
+        result.warnings.append(f"{name}: not measured, {len(real)} rows are too few")
+    else:
+        _measure_set(run, data, options, extractor, reference, real, name, None, result)
+    if first is None or extractor is None:
+        return lambda: None
+    return partial(_draw_classes, run, data, extractor, first, options, result)
 
 
 def _finite(x: Tensor, name: str, result: Evaluation) -> Tensor:

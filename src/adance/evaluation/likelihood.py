@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from adance.data.dataset import Dataset
+from adance.energies.analytic import Density, Uniform
 from adance.errors import InputError
 from adance.evaluation.annealing import plan
 from adance.evaluation.bracket import Bracket, bracket_log_z
@@ -70,11 +71,24 @@ def measure_likelihood(
     rows = data.batch(torch.arange(min(n, len(data.test))), "test")
     rows, log_det = continuous_rows(run, rows, base, torch.Generator().manual_seed(seed))
     energies = run.score(rows).double() / T
+    outside = _outside(rows, base)
+    energies[outside] = math.inf
+    if outside.any():
+        lost = f"{int(outside.sum())} of {len(rows)} rows lie outside the chains' bounds, where the density is 0"
+        forced = _joined(lost, forced)
     held_out = {**common, "split": "test", "n": len(rows), "samples": "held-out data"}
     figures += _likelihood_figures(energies, bracket, log_det, rows[0].numel(), held_out, forced)
     if run.event_shape == (2,):
-        figures += _grid_figures(run, data, energies, log_det, T, held_out)
+        figures += _grid_figures(run, data, base, energies, log_det, T, held_out)
     return figures
+
+
+def _outside(rows: Tensor, base: Density) -> Tensor:
+    """Which rows ``(n,)`` the chains' bounds leave out."""
+    if not isinstance(base, Uniform):
+        return torch.zeros(len(rows), dtype=torch.bool)
+    low, high = base.low.to(rows), base.high.to(rows)
+    return ((rows < low) | (rows > high)).flatten(1).any(1)
 
 
 def _chains_of_model(run: Run, data: Dataset, bridge: Bridge, chains: int, generator: torch.Generator) -> Tensor:
@@ -142,12 +156,23 @@ def _likelihood_figures(
 
 
 def _grid_figures(
-    run: Run, data: Dataset, energies: Tensor, log_det: float, temperature: float, common: dict[str, Any]
+    run: Run,
+    data: Dataset,
+    base: Density,
+    energies: Tensor,
+    log_det: float,
+    temperature: float,
+    common: dict[str, Any],
 ) -> list[Figure]:
-    rows = data.batch(torch.arange(len(data.train)))
-    log_z, error = grid_log_z(run.energy, rows.mean(0).to(run.device), rows.std(0).to(run.device), temperature)
+    if isinstance(base, Uniform):
+        low, high = base.low.expand(2).to(run.device), base.high.expand(2).to(run.device)
+        center, scale, where = (low + high) / 2, (high - low) / (2 * REACH), "grid of the chains' bounds"
+    else:
+        rows = data.batch(torch.arange(len(data.train))).to(run.device)
+        center, scale, where = rows.mean(0), rows.std(0), f"grid of ±{REACH:g} standard deviations"
+    log_z, error = grid_log_z(run.energy, center, scale, temperature)
     shared = {**common, "chain_length": None}
-    note = f"grid of ±{REACH:g} standard deviations; a coarser one differs by {error:.1e} nats"
+    note = f"{where}; a coarser one differs by {error:.1e} nats"
     nats = -energies - log_z + log_det
     spread = float(nats.std()) / math.sqrt(len(nats))
     figures = [

@@ -1,5 +1,7 @@
 """Outlier detection: how well −E tells held-out data from what is not data."""
 
+from collections.abc import Mapping, Sequence
+
 import torch
 from torch import Tensor
 
@@ -20,7 +22,7 @@ def auroc(inside: Tensor, outside: Tensor) -> float:
 
 
 def measure_outliers(
-    run: Run, data: Dataset, names: tuple[str, ...] = (), *, n: int = 1000, seed: int = 0
+    run: Run, data: Dataset, given: Mapping[str, Tensor] | None = None, *, n: int = 1000, seed: int = 0
 ) -> list[Figure]:
     """AUROC of −E for held-out data against noise, interpolations, training rows, and the sets that are named.
 
@@ -31,16 +33,13 @@ def measure_outliers(
     Args:
         run: The run.
         data: Its data.
-        names: Names or paths of outlier sets, brought to the model's units.
+        given: Outlier sets ``(N, *event)`` by name, in the model's units.
         n: Rows of each set at most.
         seed: Seed of draws and of the choice of rows.
-
-    Raises:
-        InputError: A set cannot be read, or its events have another shape.
     """
     generator = torch.Generator().manual_seed(seed)
     inside = data.batch(_some(len(data.test), n, generator), "test")
-    sets = {name: _rows_of(name, run, n, generator) for name in names}
+    sets = {name: rows[_some(len(rows), n, generator)] for name, rows in (given or {}).items()}
     sets["interpolations"] = _interpolations(data, n, generator)
     sets["noise"] = _noise(data, n, generator)
     sets["training rows"] = data.batch(_some(len(data.train), n, generator))
@@ -63,13 +62,17 @@ def measure_outliers(
     ]
 
 
+def load_outliers(run: Run, names: Sequence[str]) -> dict[str, Tensor]:
+    """Outlier sets ``(N, *event)`` in the model's units, by their names or paths.
+
+    Raises:
+        InputError: A set cannot be read, or its events have another shape.
+    """
+    return {name: load_for_model(name, run.data) for name in names}
+
+
 def _some(size: int, n: int, generator: torch.Generator) -> Tensor:
     return torch.randperm(size, generator=generator)[:n]
-
-
-def _rows_of(name: str, run: Run, n: int, generator: torch.Generator) -> Tensor:
-    rows = load_for_model(name, run.data)
-    return rows[_some(len(rows), n, generator)]
 
 
 def _interpolations(data: Dataset, n: int, generator: torch.Generator) -> Tensor:

@@ -59,7 +59,8 @@ def _list_table(figures: list[Figure]) -> Table:
     for figure in figures:
         against = " ".join(str(part) for part in (figure.n_reference, figure.split) if part is not None)
         cells = ("" if part is None else str(part) for part in (figure.chain_length, figure.n))
-        table.add_row(figure.name + ARROWS[figure.better], _value(figure), *cells, against, str(figure.seed))
+        seed = "" if figure.seed is None else str(figure.seed)
+        table.add_row(figure.name + ARROWS[figure.better], _value(figure), *cells, against, seed)
     return table
 
 

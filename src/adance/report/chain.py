@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
+from adance.errors import InputError
 from adance.training.run import Run
 
 MOST_FRAMES = 60
@@ -19,12 +19,14 @@ class Film:
         frames: Positions ``(B, *event)`` of the chains that are shown, at each.
         energies: Mean energy at each.
         samples: Where all chains ended ``(N, *event)``.
+        length: Steps of the chains; more than those shown where chains left the numbers on the way.
     """
 
     steps: list[int]
     frames: list[Tensor]
     energies: list[float]
     samples: Tensor
+    length: int
 
 
 def record_chain(run: Run, n: int, shown: int, seed: int = 0, steps: int | None = None) -> Film:
@@ -38,8 +40,12 @@ def record_chain(run: Run, n: int, shown: int, seed: int = 0, steps: int | None 
             frames[step] = x[:shown].clone()
 
     samples = run.sample(n, steps=length, seed=seed, callback=keep)
-    energies = [_mean_energy(run, x) for x in frames.values()]
-    return Film(list(frames), [x.cpu() for x in frames.values()], energies, samples.cpu())
+    for step in [step for step, x in frames.items() if not (x.isfinite().all() and run.score(x).isfinite().all())]:
+        del frames[step]  # where a chain has left the numbers
+    if not frames:
+        raise InputError(f"{run.folder.path}: the energy is not finite where chains start; there is nothing to show")
+    energies = [float(run.score(x).mean()) for x in frames.values()]
+    return Film(list(frames), [x.cpu() for x in frames.values()], energies, samples.cpu(), length)
 
 
 def still_frames(film: Film, about: int = 6) -> list[int]:
@@ -50,8 +56,3 @@ def still_frames(film: Film, about: int = 6) -> list[int]:
         level = first + (last - first) * part / (about - 1)
         chosen.add(next(i for i, e in enumerate(film.energies) if (e - level) * (last - first) >= 0))
     return sorted(chosen)
-
-
-def _mean_energy(run: Run, x: Tensor) -> float:
-    energies = run.score(x)
-    return float(energies[torch.isfinite(energies)].mean())

@@ -1,7 +1,7 @@
 """What a run was, in words: for the head of a page and its settings."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +40,13 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def settings(config: Config) -> list[tuple[str, str]]:
+def settings(config: Config, hidden: Sequence[str] = ()) -> list[tuple[str, str]]:
     """The settings that people ask for first; arguments at ``None`` are chosen by the library and left out."""
     parts = [(part, _described(config[part])) for part in ("energy", "objective")]
     names = ("batch_size", "lr", "betas", "ema", "schedule", "grad_clip", "data_noise", "seed")
     told = [name for name in names if config.get(name) not in (None, 0.0) or name == "seed"]
-    return [("data", data_name(config)), *parts, *((name.replace("_", " "), _plain(config.get(name))) for name in told)]
+    plain = [(name.replace("_", " "), _plain(config.get(name))) for name in told if name not in hidden]
+    return [("data", data_name(config)), *parts, *plain]
 
 
 def as_yaml(config: Config) -> str:
@@ -53,13 +54,37 @@ def as_yaml(config: Config) -> str:
     return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
 
 
-def evaluation_table(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The measures of ``evaluation.json``: heads, and cells as text; columns that say nothing are left out."""
+def evaluation(held: Mapping[str, Any], rows: list[dict[str, Any]], step: int) -> dict[str, Any] | None:
+    """What ``evaluation.json`` holds, as tables: first the measures of the first set of samples, beside real data's.
+
+    Args:
+        held: The file.
+        rows: Its measures.
+        step: The run's last step, of which the file may not be.
+    """
+    if not rows:
+        return None
+    then = held.get("step", step)
+    caption = "Measures of this run" if then == step else f"Measures at step {then:,}; the run has {step:,} since"
+    return {"caption": caption, "headline": _headline(rows), "all": _evaluation_table(rows)}
+
+
+def _headline(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Measures of the first set of samples and of real rows in their place, then those of neither."""
+    first = next((row.get("samples") for row in rows if row.get("group") == "samples"), None)
+    real = {row["name"]: _value(row) for row in rows if str(row.get("samples")).endswith("instead of samples")}
+    of_samples = [row for row in rows if row.get("samples") == first and row.get("group") == "samples"]
+    others = [row for row in rows if row.get("group") != "samples"]
+    cells = [[str(row["name"]), _value(row), real.get(row["name"], "–")] for row in of_samples]
+    head = ["measure", f"samples: {first}" if first else "value", "real data instead"]
+    return {"head": head, "rows": cells + [[str(row["name"]), _value(row), "–"] for row in others]}
+
+
+def _evaluation_table(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """All measures: heads, and cells as text; columns that say nothing are left out."""
     hidden = ("name", "value", "group", "measure", "spread", "better")
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
     keys = [key for key in keys if any(row.get(key) not in (None, "") for row in rows)]
-    if not rows:
-        return None
     cells = [[str(row["name"]), _value(row), *(_plain(row.get(key)) for key in keys)] for row in rows]
     return {"head": ["measure", "value", *(key.replace("_", " ") for key in keys)], "rows": cells}
 

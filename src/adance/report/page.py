@@ -32,6 +32,10 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int
     out = folder / "report.html" if out is None else Path(out)
     if SweepFolder(folder).exists():
         page = render("sweep.html", sweep_context(folder))
+    elif not (folder / "config.yaml").exists():
+        raise InputError(
+            f"{folder} is the folder of neither a run nor a sweep: it has no config.yaml and no sweep.json"
+        )
     else:
         page = render("run.html", run_context(folder, seed=seed, device=device))
     try:

@@ -14,7 +14,7 @@ from adance.report.energies import energies_of, histogram
 from adance.report.images import file_uri, grid_uri, saved_grid_uri
 from adance.report.plane import SIDE, make_plane
 from adance.report.scale import number
-from adance.sweeps.job import evaluation_rows
+from adance.sweeps.job import evaluation_of
 from adance.training.run import Run, load
 
 CHAINS, MOST_GRIDS = 256, 12
@@ -41,7 +41,7 @@ def run_context(folder: Path, *, seed: int = 0, device: str = "cpu") -> dict[str
         "grids": _grids(run),
         "curves": run_curves(rows),
         "energies": histogram(energies_of(run, data, film.samples, seed)),
-        "evaluation": facts.evaluation_table(evaluation_rows(folder)),
+        "evaluation": facts.evaluation(*evaluation_of(folder), run.step),
         "settings": facts.settings(config),
         "config": facts.as_yaml(config),
         "folder": folder.absolute().name,
@@ -89,7 +89,8 @@ def _chain(run: Run, data: Dataset | None, film: Film, seed: int) -> dict[str, A
         "seed": seed,
         "stills": stills,
         "steps": film.steps,
-        "labels": [f"step {s} of {film.steps[-1]}" for s in film.steps],
+        "lost": film.length > film.steps[-1],
+        "labels": [f"step {s} of {film.length}" for s in film.steps],
         "energies": [number(energy) for energy in film.energies],
         "trace": _trace(film),
     }
@@ -113,8 +114,15 @@ def _trace(film: Film) -> dict[str, Any]:
 
 
 def picture_uri(path: Path, event: Sequence[int], side: int) -> str:
-    """A picture that training drew, as a data URI."""
-    return saved_grid_uri(path, event, side) if len(event) == 3 else file_uri(path, 2 * side)
+    """A picture that training drew, as a data URI.
+
+    Raises:
+        InputError: The file is broken.
+    """
+    try:
+        return saved_grid_uri(path, event, side) if len(event) == 3 else file_uri(path, 2 * side)
+    except OSError:
+        raise InputError(f"{path} is no whole picture; delete it to do without") from None
 
 
 def _grids(run: Run) -> list[dict[str, str]]:

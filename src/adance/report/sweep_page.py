@@ -11,7 +11,7 @@ from adance.report.facts import class_name
 from adance.report.run_page import picture_uri, sample_pictures
 from adance.sweeps.axes import short_keys
 from adance.sweeps.folder import SweepFolder
-from adance.sweeps.table import Group, columns, number_text, runs_text, summarize
+from adance.sweeps.table import SEEDS, Group, cell_text, columns, runs_text, summarize
 from adance.training.run_folder import RunFolder
 
 GRID_SIDE = 560
@@ -39,7 +39,8 @@ def sweep_context(folder: Path) -> dict[str, Any]:
         "curves": curves,
         "curves_legend": curves_legend,
         "unfinished": [outcome for outcome in outcomes if outcome.status != "done"],
-        "settings": facts.settings(config),
+        "varied": " and ".join(short_keys(sweep.read()["keys"]).values()),
+        "settings": facts.settings(config, hidden=sweep.read()["keys"]),
         "config": facts.as_yaml(config),
         "folder": folder.absolute().name,
     }
@@ -57,14 +58,15 @@ def _figure(folder: Path, group: Group) -> dict[str, str] | None:
         pictures = sample_pictures(folder / outcome.name)
         if pictures:
             measure = next(iter(outcome.measures.items()), None)
-            note = "" if measure is None else f"{measure[0]} {measure[1]:.4g}"
+            seed = ", ".join(f"{key} {value}" for key, value in outcome.values.items() if key in SEEDS)
+            told = [seed] * bool(seed) + ([] if measure is None else [f"{measure[0]} {measure[1]:.4g}"])
             step = f"{int(pictures[-1].stem):,}"
             event = RunFolder(folder / outcome.name).read_data_description()["event_shape"]
             return {
                 "uri": picture_uri(pictures[-1], event, GRID_SIDE),
                 "title": group.title,
                 "step": step,
-                "note": note,
+                "note": ": ".join(told),
             }
     return None
 
@@ -75,7 +77,7 @@ def _table(groups: list[Group], short: list[str]) -> dict[str, Any]:
         [
             *group.values.values(),
             runs_text(group),
-            *(number_text(*group.numbers[name]).replace("-", "−") if name in group.numbers else "–" for name in names),
+            *(cell_text(group, name).replace("-", "−") for name in names),
         ]
         for group in groups
     ]

@@ -27,10 +27,10 @@ class Axis:
         """
         key, equals, listed = text.partition("=")
         key = ".".join(part for part in key.strip().lstrip("-").split(".") if part != "init_args")
-        values = tuple(value.strip() for value in re.split(r",(?![^\[{(]*[\])}])", listed))
+        values = tuple(value.strip() for value in _split(listed))
         if not key or not equals or "" in values:
             raise InputError(f"--over {text}: give a setting and its values, as in objective.interval=1,5,10")
-        if len(set(values)) < len(values):
+        if len(set(map(_number, values))) < len(values):
             raise InputError(f"--over {text}: a value is there twice")
         return cls(key, values)
 
@@ -67,6 +67,25 @@ def run_names(points: Sequence[Values]) -> list[str]:
     if twice is not None:
         raise InputError(f"two combinations would both be called {twice}; run them as two sweeps")
     return names
+
+
+def _split(listed: str) -> list[str]:
+    """The parts between the commas that are inside no brackets."""
+    depth, parts = 0, [""]
+    for letter in listed:
+        depth += (letter in "[{(") - (letter in ")}]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _number(value: str) -> float | str:
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _endings(key: str) -> list[str]:

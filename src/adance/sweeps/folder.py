@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from adance.errors import InputError
 from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
@@ -38,12 +40,12 @@ class SweepFolder:
         """
         try:
             held: dict[str, Any] = json.loads(self.file.read_text())
-            if not isinstance(held["settings"], str) or not held["keys"]:
+            if not (held["keys"] and held["runs"] and isinstance(yaml.safe_load(held["settings"]), dict)):
                 raise KeyError("settings")
             for run in held["runs"]:
                 if list(run["values"]) != held["keys"] or "name" not in run:
                     raise KeyError("runs")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
             raise InputError(f"{self.path} is not the folder of a sweep: cannot read sweep.json ({error!r})") from None
         return held
 
@@ -62,8 +64,10 @@ class SweepFolder:
         """The combinations that are here already and, after them, those of ``points`` that are new.
 
         Raises:
-            InputError: The sweep here has other settings, or varies others.
+            InputError: The sweep here has other settings, or varies others, or this is a run's folder.
         """
+        if (self.path / "config.yaml").exists():
+            raise InputError(f"{self.path} is the folder of a run; give the sweep another --out")
         if not self.exists():
             return list(points)
         held = self.read()

@@ -37,7 +37,8 @@ class Outcome:
     Attributes:
         name: The folder's name.
         values: What is varied, and its values here.
-        status: ``done``, ``diverged``, ``refused`` (bad input), ``failed``, ``interrupted`` or ``not run``.
+        status: ``done``, ``diverged``, ``refused`` (bad input), ``failed``, ``interrupted``,
+            ``unfinished`` or ``not run``.
         message: What went wrong.
         metrics: The last line of ``metrics.jsonl``.
         measures: Name and value of every measure in ``evaluation.json``.
@@ -56,12 +57,12 @@ class Outcome:
 
 
 def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
-    """What the run in ``folder`` came to, as far as its files tell; ``not run`` where it has not ended."""
+    """What the run in ``folder`` came to, as far as its files tell: ``unfinished`` or ``not run`` where they do not."""
     try:
         ending = json.loads((folder / "outcome.json").read_text())
         status, message = str(ending["status"]), str(ending["message"])
     except (OSError, ValueError, KeyError, TypeError):
-        status, message = "not run", ""
+        status, message = "unfinished" if (folder / "config.yaml").exists() else "not run", ""
     rows = RunFolder(folder).read_metrics()
     return Outcome(name, values, status, message, rows[-1] if rows else {}, read_measures(folder))
 
@@ -75,7 +76,7 @@ def write_ending(folder: Path, status: str, message: str) -> None:
 def read_measures(folder: Path) -> dict[str, float]:
     """Name and value of every number in the run's ``evaluation.json``; where a name recurs, with what it is of."""
     found: dict[str, float] = {}
-    for measure in evaluation_rows(folder):
+    for measure in evaluation_of(folder)[1]:
         name, value = str(measure["name"]), measure["value"]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             name = f"{name} ({measure['samples']})" if name in found and measure.get("samples") else name
@@ -83,11 +84,13 @@ def read_measures(folder: Path) -> dict[str, float]:
     return found
 
 
-def evaluation_rows(folder: Path) -> list[dict[str, Any]]:
-    """The measures in the run's ``evaluation.json``, each with a name and a value; none where there is no such file."""
+def evaluation_of(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The run's ``evaluation.json``, and its measures, each with a name and a value; empty where there is none."""
     try:
         held = json.loads((folder / "evaluation.json").read_text())
     except (OSError, ValueError):
-        return []
-    lists = [value for value in held.values() if isinstance(value, list)] if isinstance(held, dict) else []
-    return [row for rows in lists for row in rows if isinstance(row, dict) and {"name", "value"} <= row.keys()]
+        return {}, []
+    if not isinstance(held, dict):
+        return {}, []
+    lists = [value for value in held.values() if isinstance(value, list)]
+    return held, [row for rows in lists for row in rows if isinstance(row, dict) and {"name", "value"} <= row.keys()]

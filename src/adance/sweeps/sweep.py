@@ -26,7 +26,7 @@ def run_jobs(
     Args:
         jobs: The runs.
         train: Trains a run, or goes on with one that is half done.
-        evaluate: Evaluates a trained run.
+        evaluate: Evaluates a trained run, unless that has been done.
         backend: ``loky``, ``ray`` or ``dask``.
         processes: How many at a time.
 
@@ -46,9 +46,20 @@ def run_jobs(
 
 def _run(jobs: list[Job], train: Work, evaluate: Work | None, backend: str, processes: int) -> list[Outcome]:
     if backend == "loky" and processes == 1:
-        return [work(job, os.getpid(), Path.cwd(), train, evaluate) for job in jobs]
+        return _in_turn(jobs, train, evaluate)
     with parallel(backend, processes) as run:
         return list(run(joblib.delayed(work)(job, os.getpid(), Path.cwd(), train, evaluate) for job in jobs))
+
+
+def _in_turn(jobs: list[Job], train: Work, evaluate: Work | None) -> list[Outcome]:
+    """One after another in this process, until all are done or Ctrl-C ends one: then the others are left alone."""
+    outcomes: list[Outcome] = []
+    for job in jobs:
+        if any(outcome.status == "interrupted" for outcome in outcomes):
+            outcomes.append(read_outcome(job.name, job.values, job.folder))
+        else:
+            outcomes.append(work(job, os.getpid(), Path.cwd(), train, evaluate))
+    return outcomes
 
 
 def _after_death(jobs: list[Job], deaths: dict[str, int]) -> dict[str, Outcome]:

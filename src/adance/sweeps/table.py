@@ -75,7 +75,7 @@ def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
         [
             *group.values.values(),
             runs_text(group),
-            *(number_text(*group.numbers[name]) if name in group.numbers else "–" for name in names),
+            *(cell_text(group, name) for name in names),
         ]
         for group in groups
     ]
@@ -90,6 +90,15 @@ def runs_text(group: Group) -> str:
     """How many runs are done, and of how many where not all are."""
     done = sum(outcome.status == "done" for outcome in group.outcomes)
     return str(done) if done == len(group.outcomes) else f"{done} of {len(group.outcomes)}"
+
+
+def cell_text(group: Group, name: str) -> str:
+    """A mean, and of how many runs where not of all that are done."""
+    if name not in group.numbers:
+        return "–"
+    mean, spread, n = group.numbers[name]
+    done = sum(outcome.status == "done" for outcome in group.outcomes)
+    return number_text(mean, spread, n) + f" ({n} of {done})" * (n < done)
 
 
 def number_text(mean: float, spread: float, n: int) -> str:

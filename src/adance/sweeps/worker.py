@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from adance.errors import DivergedError, InputError
@@ -26,19 +27,19 @@ def work(job: Job, parent: int, home: Path, train: Work, evaluate: Work | None =
         parent: Process number of the sweep.
         home: The sweep's working directory, which paths in the settings are relative to.
         train: Trains a run, or goes on with one that is half done.
-        evaluate: Evaluates a trained run.
+        evaluate: Evaluates a trained run, unless that has been done.
     """
     began = time.monotonic()
     try:
         os.chdir(home)
         with _one_thread(), _ended_with(parent), _alone(job.folder):
             if read_outcome(job.name, job.values, job.folder).status not in ENDINGS:
+                print(f"{job.name}: training", file=sys.stderr, flush=True)
                 train(job)
                 write_ending(job.folder, "done", "")
             done = read_outcome(job.name, job.values, job.folder)
-            if evaluate is not None and done.status == "done" and not (job.folder / "evaluation.json").exists():
-                evaluate(job)
-        outcome = read_outcome(job.name, job.values, job.folder)
+            problem = _evaluate(evaluate, job) if evaluate is not None and done.status == "done" else ""
+        outcome = replace(read_outcome(job.name, job.values, job.folder), message=problem or done.message)
     except DivergedError as error:
         write_ending(job.folder, "diverged", str(error))
         outcome = _unfinished(job, "diverged", str(error))
@@ -50,6 +51,15 @@ def work(job: Job, parent: int, home: Path, train: Work, evaluate: Work | None =
         outcome = _unfinished(job, "failed", f"{type(error).__name__}: {error}")
     _say(outcome, time.monotonic() - began)
     return outcome
+
+
+def _evaluate(evaluate: Work, job: Job) -> str:
+    """Evaluate a run, and say what went wrong: it is done all the same."""
+    try:
+        evaluate(job)
+    except InputError as error:
+        return f"not evaluated: {' '.join(str(error).split())}"
+    return ""
 
 
 def _unfinished(job: Job, status: str, message: str) -> Outcome:

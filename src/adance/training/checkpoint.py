@@ -53,7 +53,10 @@ def load_weights(module: nn.Module, path: Path) -> None:
     state: dict[str, Any] = load_tensors(path)
     try:
         module.load_state_dict(state)
-    except (RuntimeError, ValueError) as error:
+    except ValueError:
+        name = type(module).__name__
+        raise InputError(f"{path} was written by another version of adance, whose {name} keeps other numbers") from None
+    except RuntimeError as error:
         raise InputError(f"{path} does not fit the {type(module).__name__}: {' '.join(str(error).split())}") from None
 
 

@@ -70,6 +70,11 @@ class Run:
         return sampling_steps(self.sampler, self.chain_runs)
 
     @property
+    def weights(self) -> str:
+        """Which weights these are, in words."""
+        return "moving average" if self.averaged else "last"
+
+    @property
     def event_shape(self) -> tuple[int, ...]:
         """Shape of one event."""
         return tuple(self.data["event_shape"])

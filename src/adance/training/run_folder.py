@@ -122,7 +122,7 @@ class RunFolder:
     def read_metrics(self) -> list[dict[str, float]]:
         """The lines of ``metrics.jsonl``, without what is null, and without a last one that was cut short."""
         rows = map(json.loads, self._metrics_lines())
-        return [{name: value for name, value in row.items() if value is not None} for row in rows]
+        return [{name: value for name, value in row.items() if value is not None} for row in rows if "step" in row]
 
     def remove_parts(self) -> None:
         """Remove what a killed run left half written."""

@@ -37,7 +37,7 @@ class Settings:
         dequantize: Add uniform noise of one quantisation level to images.
         flip: Mirror each image left to right with probability ½.
         energy_limit: Training counts as diverged when the mean energies of data and noise differ by more.
-        compile: Compile the chains of Langevin and MALA (see docs/performance.md): ``on``, ``off``, or ``auto``, where
+        compile: Compile chains, where the kernel can be (see docs/performance.md): ``on``, ``off``, or ``auto``, where
             it saves more than a minute in all.
         chain_dtype: Type in which chains multiply: ``float32``, ``bfloat16``, or ``auto``, bfloat16 for compiled
             unadjusted chains of images where the device is faster at it. The ratio is float32 always.
