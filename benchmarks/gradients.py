@@ -3,10 +3,10 @@
     python benchmarks/gradients.py [--seed 0]
 
 A model of digits is trained by the default recipe for 2,000 steps. From there it goes on for five intervals of
-K = 50, with the thesis's ratio and with the default one. In the last interval, after 0 to 49 steps: the effective share of the
-weights of noise; the noise of the gradient of a batch of 128, relative to the length of the mean gradient; the cosine
-between the mean gradient and likelihood's, with chains of the model as it then is. And, for chains that are continued
-for longer, the cosine between likelihood's gradient with them and with the short ones. The table goes into
+K = 50, with the thesis's ratio and with the default one. In the last interval, after 0 to 49 steps: the effective share
+of the weights of noise; the noise of the gradient of a batch of 128, relative to the length of the mean gradient; the
+cosine between the mean gradient and likelihood's, with chains of the model as it then is. And, for chains that are
+continued for longer, the cosine between likelihood's gradient with them and with the short ones. The table goes into
 docs/long-intervals.md. Two minutes.
 """
 

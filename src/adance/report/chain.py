@@ -44,7 +44,7 @@ def record_chain(run: Run, n: int, shown: int, seed: int = 0, steps: int | None 
         del frames[step]  # where a chain has left the numbers
     if not frames:
         raise InputError(f"{run.folder.path}: the energy is not finite where chains start; there is nothing to show")
-    energies = [float(run.score(x).mean()) for x in frames.values()]
+    energies = [float(run.score(x).double().mean()) for x in frames.values()]
     return Film(list(frames), [x.cpu() for x in frames.values()], energies, samples.cpu(), length)
 
 
