@@ -66,18 +66,21 @@ def evaluation(held: Mapping[str, Any], rows: list[dict[str, Any]], step: int) -
         return None
     then = held.get("step", step)
     caption = "Measures of this run" if then == step else f"Measures at step {then:,}; the run has {step:,} since"
-    return {"caption": caption, "headline": _headline(rows), "all": _evaluation_table(rows)}
-
-
-def _headline(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Measures of the first set of samples and of real rows in their place, then those of neither."""
     first = next((row.get("samples") for row in rows if row.get("group") == "samples"), None)
+    caption += f"; samples: {first}" if first else ""
+    return {"caption": caption, "headline": _headline(rows, first), "all": _evaluation_table(rows)}
+
+
+def _headline(rows: list[dict[str, Any]], first: str | None) -> dict[str, Any]:
+    """Measures of the ``first`` set of samples and of real rows in their place, then those of neither."""
     real = {row["name"]: _value(row) for row in rows if str(row.get("samples")).endswith("instead of samples")}
     of_samples = [row for row in rows if row.get("samples") == first and row.get("group") == "samples"]
     others = [row for row in rows if row.get("group") != "samples"]
     cells = [[str(row["name"]), _value(row), real.get(row["name"], "–")] for row in of_samples]
-    head = ["measure", f"samples: {first}" if first else "value", "real data instead"]
-    return {"head": head, "rows": cells + [[str(row["name"]), _value(row), "–"] for row in others]}
+    return {
+        "head": ["measure", "value", "real data instead"],
+        "rows": cells + [[str(row["name"]), _value(row), "–"] for row in others],
+    }
 
 
 def _evaluation_table(rows: list[dict[str, Any]]) -> dict[str, Any]:
