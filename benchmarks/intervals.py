@@ -58,15 +58,22 @@ def thesis(interval: int, steps: int = 30) -> adance.AdaNCE:
 
 @dataclass(frozen=True)
 class Recipe:
-    """An objective, and the settings of the loop that differ from the default."""
+    """An objective, the settings of the loop that differ from the default, and the steps of a whole run."""
 
     title: str
     objective: Callable[[], adance.AdaNCE]
     loop: Mapping[str, Any]
+    steps: int = STEPS
 
 
 RECIPES: dict[str, Recipe] = {
     "thesis-K1": Recipe("thesis, K = 1", lambda: thesis(1), THESIS_LOOP),
+    "budget-K1": Recipe(
+        "likelihood (K = 1) in the default's loop, 800 steps: the budget of K = 10",
+        lambda: adance.AdaNCE(interval=1),
+        {"decay_after": 200, "ema": 0.99},
+        steps=800,
+    ),
     "default-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
     "default-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(interval=50), {}),
     "default-K20": Recipe("default, K = 20", lambda: adance.AdaNCE(interval=20), {}),
@@ -74,7 +81,7 @@ RECIPES: dict[str, Recipe] = {
     "default-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
     "default-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
     "K20-one-batch": Recipe("K = 20, a pool of one batch", lambda: adance.AdaNCE(interval=20, pool=128), {}),
-    "budget-K1": Recipe(
+    "short-K1": Recipe(
         "K = 1 with 3-step chains: the budget of K = 10", lambda: adance.AdaNCE(short_run(3), interval=1), {}
     ),
     "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: adance.AdaNCE(interval=50, margin=0.01), {}),
@@ -119,7 +126,7 @@ def main() -> None:
 
 def quick(names: Sequence[str], source: str, jobs: int) -> None:
     """A look at what the recipes do, in ten minutes: a table, and a picture beside the results."""
-    rows = Parallel(jobs)(delayed(train)(name, source, 0, QUICK_STEPS) for name in names)
+    rows = Parallel(jobs)(delayed(train)(name, source, 0, QUICK_STEPS * RECIPES[name].steps // STEPS) for name in names)
     found = {REFERENCE: [], **{name: [row] for name, row in zip(names, rows, strict=True)}}
     print(figures.table(found, TITLES, QUICK_STEPS))
     picture = RESULTS.parent / "intervals-quick.png"
@@ -132,7 +139,7 @@ def keep(name: str, source: str, seed: int) -> None:
     kept = RESULTS / f"{Path(source).stem}-{name}-{seed}.json"
     if kept.exists():
         return
-    result = train(name, source, seed, STEPS)
+    result = train(name, source, seed, RECIPES[name].steps)
     kept.write_text(json.dumps(result) + "\n")
     print(f"{kept.stem}: {result}", flush=True)
 

@@ -16,13 +16,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
-from intervals import RECIPES, STEPS, settings_of
+from intervals import RECIPES, settings_of
 from intervals_figures import TIMES
 
 import adance
 from adance.data import Dataset
 
-NAMES = "thesis-K1,default-K5,default-K10,default-K20,default-K50,default-auto,long-thesis-K1,long-default-K10"
+NAMES = (
+    "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-auto,long-thesis-K1,long-default-K10"
+)
 TURN, EVERY, WARM = 400, 100, 200
 
 
@@ -50,7 +52,9 @@ def main() -> None:
 def compiles(name: str, data: Dataset) -> bool:
     """Whether a run of the study's length compiles its chains."""
     with tempfile.TemporaryDirectory() as folder:
-        return bool(trainer(name, data, Path(folder) / "run", STEPS, "auto").objective.noise.compile_chains)
+        return bool(
+            trainer(name, data, Path(folder) / "run", RECIPES[name].steps, "auto").objective.noise.compile_chains
+        )
 
 
 def turn(name: str, data: Dataset, compiled: bool) -> list[float]:
