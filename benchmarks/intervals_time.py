@@ -22,7 +22,8 @@ from intervals_figures import TIMES
 import adance
 from adance.data import Dataset
 
-NAMES = (
+NAMES = "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-auto"
+LONGER = "long-thesis-K1,long-default-K10"
     "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-auto,long-thesis-K1,long-default-K10"
 )
 TURN, EVERY, WARM = 400, 100, 200
@@ -32,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="digits", help="a labelled set of images, by name or file")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", default=NAMES, help="recipes, by commas")
+    parser.add_argument("--only", default=f"{NAMES},{LONGER}", help="recipes, by commas")
     args = parser.parse_args()
     torch.set_num_threads(1)
     data = adance.load_data(args.data)
