@@ -24,8 +24,6 @@ from adance.data import Dataset
 
 NAMES = "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-auto"
 LONGER = "long-thesis-K1,long-default-K10"
-    "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-auto,long-thesis-K1,long-default-K10"
-)
 TURN, EVERY, WARM = 400, 100, 200
 
 
