@@ -1,5 +1,7 @@
 """How the chains of a run are computed: compiled or not, and in which type."""
 
+import warnings
+
 import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
@@ -62,6 +64,10 @@ def _dtype(choice: str, noise: Snapshot, x: Tensor) -> torch.dtype | None:
     if choice == "bfloat16" and noise.sampler.exact:
         name = type(noise.sampler).__name__
         raise InputError(f"{name} accepts by energies, which bfloat16 is too coarse for; chain_dtype float32 or auto")
+    if choice == "bfloat16" and not has_fast_bfloat16(x.device):
+        warnings.warn(
+            "this device only emulates bfloat16, which can be far slower; chain_dtype auto knows", stacklevel=5
+        )
     if choice == "auto" and not (noise.sampler.exact or is_vector(x.shape[1:])):
         choice = "bfloat16" if noise.compile_chains and has_fast_bfloat16(x.device) else choice
     return torch.bfloat16 if choice == "bfloat16" else None
