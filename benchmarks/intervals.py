@@ -69,7 +69,7 @@ class Recipe:
 RECIPES: dict[str, Recipe] = {
     "thesis-K1": Recipe("thesis, K = 1", lambda: thesis(1), THESIS_LOOP),
     "budget-K1": Recipe(
-        "likelihood (K = 1) in the default's loop, 800 steps: the budget of K = 10",
+        "K = 1 in the default's loop, 800 steps",
         lambda: adance.AdaNCE(interval=1),
         {"decay_after": 200, "ema": 0.99},
         steps=800,

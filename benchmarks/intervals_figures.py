@@ -150,7 +150,7 @@ def cost(rows: Rows, reference: Sequence[float], seconds: float | None) -> tuple
 
 def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mapping[str, str]) -> None:
     """Quality against energy gradients along training, means over seeds, one panel a set of images."""
-    figure = Figure(figsize=(5.2 * len(by_source), 4.2), layout="constrained")
+    figure = Figure(figsize=(5.2 * len(by_source), 5.2), layout="constrained")
     axes = figure.subplots(1, len(by_source), squeeze=False)[0]
     for axis, (source, found) in zip(axes, by_source.items(), strict=True):
         for number, name in enumerate(list(found)[:DRAWN]):
@@ -166,5 +166,5 @@ def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mappin
             axis.axhline(goal, color="black", lw=0.8, ls=":")
         axis.set(xscale="log", yscale="log", xlabel="energy gradients", ylabel="Fréchet distance", title=source)
         axis.grid(alpha=0.3, which="both")
-        axis.legend(fontsize=8, loc="lower left")
+        axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     figure.savefig(path, dpi=110)
