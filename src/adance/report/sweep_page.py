@@ -25,7 +25,8 @@ def sweep_context(folder: Path) -> dict[str, Any]:
     """
     sweep = SweepFolder(folder)
     outcomes = sweep.outcomes()
-    groups, config = summarize(outcomes), yaml.safe_load(sweep.read()["settings"])
+    held = sweep.read()
+    groups, config = summarize(outcomes), yaml.safe_load(held["settings"])
     done = sum(outcome.status == "done" for outcome in outcomes)
     curves, curves_legend = compared_curves(_lines(folder, groups))
     short = list(short_keys(list(groups[0].values)).values())
@@ -39,8 +40,8 @@ def sweep_context(folder: Path) -> dict[str, Any]:
         "curves": curves,
         "curves_legend": curves_legend,
         "unfinished": [outcome for outcome in outcomes if outcome.status != "done"],
-        "varied": " and ".join(short_keys(sweep.read()["keys"]).values()),
-        "settings": facts.settings(config, hidden=sweep.read()["keys"]),
+        "varied": " and ".join(short_keys(held["keys"]).values()),
+        "settings": facts.settings(config, hidden=held["keys"]),
         "config": facts.as_yaml(config),
         "folder": folder.absolute().name,
     }

@@ -29,6 +29,11 @@ class Group:
     numbers: dict[str, tuple[float, float, int]] = field(default_factory=dict)
 
     @property
+    def done(self) -> int:
+        """How many of its runs are."""
+        return sum(outcome.status == "done" for outcome in self.outcomes)
+
+    @property
     def title(self) -> str:
         """What is varied, in words."""
         short = short_keys(list(self.values))
@@ -88,8 +93,7 @@ def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
 
 def runs_text(group: Group) -> str:
     """How many runs are done, and of how many where not all are."""
-    done = sum(outcome.status == "done" for outcome in group.outcomes)
-    return str(done) if done == len(group.outcomes) else f"{done} of {len(group.outcomes)}"
+    return str(group.done) if group.done == len(group.outcomes) else f"{group.done} of {len(group.outcomes)}"
 
 
 def cell_text(group: Group, name: str) -> str:
@@ -97,8 +101,7 @@ def cell_text(group: Group, name: str) -> str:
     if name not in group.numbers:
         return "–"
     mean, spread, n = group.numbers[name]
-    done = sum(outcome.status == "done" for outcome in group.outcomes)
-    return number_text(mean, spread, n) + f" ({n} of {done})" * (n < done)
+    return number_text(mean, spread, n) + f" ({n} of {group.done})" * (n < group.done)
 
 
 def number_text(mean: float, spread: float, n: int) -> str:
