@@ -151,3 +151,16 @@ def test_rejuvenation_by_default_is_by_the_kind_of_event(event, share):
     starts = ChainStarts(capacity=10)
     starts.prepare(Uniform(event))
     assert starts.rejuvenation == share
+
+
+def test_a_buffer_grows_to_what_runs_at_a_time_unless_its_size_was_asked_for():
+    grown = ChainStarts()
+    grown.make_room(6000)
+    grown.prepare(Uniform((1,)))
+    assert len(grown.buffer.samples) == 6000
+    small = ChainStarts()
+    small.make_room(10)
+    assert small.capacity == 5000
+    with pytest.raises(InputError, match="20 chains run at a time and the replay buffer keeps 10"):
+        ChainStarts("persistent", capacity=10).make_room(20)
+    ChainStarts("noise", capacity=10).make_room(20)  # without a buffer there is nothing to outgrow

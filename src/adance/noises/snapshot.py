@@ -20,7 +20,7 @@ from adance.noises.refreshes import Interval, Refreshes, is_whole
 from adance.samplers.chains import run_chains
 from adance.samplers.defaults import default_sampler, default_start_law
 from adance.samplers.kernel import Kernel
-from adance.samplers.starts import BUFFERED, ChainStarts
+from adance.samplers.starts import ChainStarts
 
 
 class Snapshot(Noise):
@@ -126,12 +126,7 @@ class Snapshot(Noise):
         self.pool_size = usual if self._given_pool is None else self._given_pool
         if 0 < self.pool_size < batch:
             raise InputError(f"a pool of {self.pool_size} chains is smaller than one batch of {batch}; pool=0 or more")
-        needed = max(self.pool_size, batch)
-        if self.starts.kind in BUFFERED and needed > self.starts.capacity:
-            raise InputError(
-                f"{needed} chains run at a time, for a batch of {batch}, and the replay buffer keeps "
-                f"{self.starts.capacity}; keep at least {needed}, or make the batch or the pool smaller"
-            )
+        self.starts.make_room(max(self.pool_size, batch))
 
     def _begin(self) -> None:
         self._gradients, self._stale = 0, True

@@ -107,7 +107,7 @@ class AdaNCE(_Adaptive):
             though they never cross between its modes (Carbone et al. 2023). Else ``rejuvenated``: the ends of earlier
             chains, of which a share starts afresh. See :class:`ChainStarts`.
         rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Given alone, it means the latter.
-        buffer: Chains kept between snapshots.
+        buffer: Chains kept between snapshots; by default 5,000, or a pool where that is more.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
@@ -128,7 +128,7 @@ class AdaNCE(_Adaptive):
         pool: int | None = None,
         start: StartKind | None = None,
         rejuvenation: float | None = None,
-        buffer: int = 5000,
+        buffer: int | None = None,
         noises: int = 1,
         normalize: bool = True,
         energy_penalty: float = 0.0,
@@ -171,7 +171,7 @@ class AdaBRM(_Adaptive):
         pool: As for :class:`AdaNCE`.
         start: As for :class:`AdaNCE`.
         rejuvenation: As for :class:`AdaNCE`.
-        buffer: Chains kept between snapshots.
+        buffer: Chains kept between snapshots; by default 5,000, or a pool where that is more.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
@@ -192,7 +192,7 @@ class AdaBRM(_Adaptive):
         pool: int | None = None,
         start: StartKind | None = None,
         rejuvenation: float | None = None,
-        buffer: int = 5000,
+        buffer: int | None = None,
         noises: int = 1,
         normalize: bool = True,
         energy_penalty: float = 0.0,

@@ -36,7 +36,8 @@ class MaximumLikelihood(Objective):
             ``rejuvenated``, the same, but a share of them from noise; ``reweighted``, persistent chains that are
             resampled after every step by how much likelier it made them (Carbone et al. 2023), for exact kernels.
         rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Du and Mordatch have 0.05.
-        buffer: Ends of chains that are kept. Du and Mordatch have 10,000.
+        buffer: Ends of chains that are kept; by default 5,000, or a batch where that is more. Du and Mordatch have
+            10,000.
         energy_penalty: α, which keeps energies from running away.
 
     Raises:
@@ -48,7 +49,7 @@ class MaximumLikelihood(Objective):
         sampler: Kernel | None = None,
         start: StartKind = "rejuvenated",
         rejuvenation: float | None = None,
-        buffer: int = 5000,
+        buffer: int | None = None,
         energy_penalty: float = 0.0,
     ) -> None:
         super().__init__()
@@ -153,12 +154,13 @@ class PersistentCD(MaximumLikelihood):
         chains: int | None = None,
         energy_penalty: float = 0.0,
     ) -> None:
-        super().__init__(sampler, "persistent", energy_penalty=energy_penalty)
-        self.steps = None if k is None else _positive("k", k)
         self.chains = None if chains is None else _positive("chains", chains)
+        super().__init__(sampler, "persistent", buffer=chains, energy_penalty=energy_penalty)
+        self.steps = None if k is None else _positive("k", k)
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        self.noise.starts.capacity = batch if self.chains is None else self.chains
+        if self.chains is None:
+            self.noise.starts.capacity = batch
         super()._prepare(energy, data, batch, generator)
 
 

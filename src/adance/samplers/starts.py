@@ -15,6 +15,9 @@ from adance.samplers.defaults import default_rejuvenation
 StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
 
+USUAL_CAPACITY = 5000
+"""Chains that a buffer holds, unless more run at a time."""
+
 OLDER_THAN_MOST = 0.8
 """Beyond the age of this share of its chains, training has hardly seen where chains lead."""
 
@@ -31,25 +34,29 @@ class ChainStarts(Configurable, nn.Module):
             ``rejuvenated``, or what :meth:`settle` says.
         rejuvenation: Probability R of a start from noise, for ``rejuvenated``; by default 0.25 for
                 images, 0.02 for vectors.
-        capacity: Chains that the buffer holds, for the last three kinds.
+        capacity: Chains that the buffer holds, for the last three kinds; by default 5,000, or as many as run at a time
+            where that is more.
 
     Raises:
         InputError: A number is out of range.
     """
 
-    def __init__(self, kind: StartKind | None = None, rejuvenation: float | None = None, capacity: int = 5000) -> None:
+    def __init__(
+        self, kind: StartKind | None = None, rejuvenation: float | None = None, capacity: int | None = None
+    ) -> None:
         super().__init__()
         if kind not in (None, "noise", "data", *BUFFERED):
             raise InputError(f"unknown chain start {kind!r}; one of noise, data, {', '.join(BUFFERED)}")
         if rejuvenation is not None and not 0 <= rejuvenation <= 1:
             raise InputError(f"rejuvenation is a probability, got {rejuvenation}")
-        if not 1 <= capacity < 2**31:
+        if capacity is not None and not 1 <= capacity < 2**31:
             raise InputError(f"a buffer holds 1 chain or more, and fewer than 2**31, got {capacity}")
         if kind not in (None, "rejuvenated") and rejuvenation is not None:
             raise InputError(f"rejuvenation is of the start 'rejuvenated', not of {kind!r}; leave it out")
         if kind is None and rejuvenation is not None:
             kind = "rejuvenated"
-        self._given_kind, self._given, self.capacity = kind, rejuvenation, capacity
+        self._given_kind, self._given, self._given_capacity = kind, rejuvenation, capacity
+        self.capacity = USUAL_CAPACITY if capacity is None else capacity
         self.settle("rejuvenated")
         self.buffer: ReplayBuffer | None = None
         self.noise: Density | None = None
@@ -59,6 +66,22 @@ class ChainStarts(Configurable, nn.Module):
         """Be of ``kind`` unless told otherwise at the beginning."""
         self.kind: StartKind = self._given_kind or kind
         self.rejuvenation = (self._given or 0.0) if self.kind == "rejuvenated" else 0.0
+
+    def make_room(self, chains: int) -> None:
+        """Have a buffer of at least so many ``chains``, where there is one.
+
+        Raises:
+            InputError: A smaller one was asked for.
+        """
+        if self.kind not in BUFFERED:
+            return
+        if self._given_capacity is None:
+            self.capacity = max(self.capacity, chains)
+        if chains > self.capacity:
+            raise InputError(
+                f"{chains} chains run at a time and the replay buffer keeps {self.capacity}; keep at least {chains}, "
+                "or make the batch or the pool smaller"
+            )
 
     @property
     def runs(self) -> float | None:
