@@ -172,3 +172,17 @@ def test_a_runs_folder_is_no_place_for_a_sweep(sweep, tmp_path):
     assert status == 2
     assert "is the folder of a run" in err
     assert not (tmp_path / "sweep/seed=0/sweep.json").exists()
+
+
+def test_runs_of_one_sweep_have_the_same_data(sweep, tmp_path):
+    data = tmp_path / "table.csv"
+    rows = [f"{i},{i * i % 7},{i % 3}" for i in range(200)]
+    data.write_text("\n".join(rows))
+    options = ["--data", str(data), "--objective.sampler", "MALA", "--objective.sampler.steps", "2"]
+    assert sweep("--over", "seed=0", *options)[0] == 0
+    data.write_text("\n".join(rows[:100]))
+    status, table, err = sweep("--over", "seed=0,1", *options)
+    assert status == 2
+    assert "seed=1 refused: the data of" in err.splitlines()[-1]
+    assert table
+    assert not (tmp_path / "sweep/seed=1/checkpoints").exists()

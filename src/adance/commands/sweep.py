@@ -20,6 +20,9 @@ from adance.sweeps.backends import BACKENDS
 from adance.sweeps.job import ENDINGS, read_outcome
 from adance.sweeps.table import matching
 from adance.training import Trainer
+from adance.training.config import DATA_KEYS
+from adance.training.given_data import check_same_data
+from adance.training.run_folder import RunFolder
 
 NOT_VARIED = ("config", "out", "resume", "device", "trackers", "quiet", "profile")
 
@@ -62,7 +65,15 @@ def train_job(job: Job) -> None:
     else:
         args.out, args.quiet = str(job.folder), True
         trainer = new_trainer(parser, args)
+        _refuse_other_data(job, trainer)
     trainer.fit()
+
+
+def _refuse_other_data(job: Job, trainer: Trainer) -> None:
+    """Runs of one sweep are compared with each other, so they have the same data, unless those are what is varied."""
+    earlier = next((path.parent for path in sorted(job.folder.parent.glob("*/data.json"))), None)
+    if earlier is not None and not DATA_KEYS.keys() & job.values.keys():
+        check_same_data(RunFolder(earlier), trainer.data_description)
 
 
 def evaluate_job(job: Job, options: Sequence[str]) -> None:

@@ -117,7 +117,7 @@ class Trainer:
         with seeded(settings.seed):
             energy = energy or energy_of(config, data.event_shape)
         trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
-        check_same_data(run_folder, trainer._description)
+        check_same_data(run_folder, trainer.data_description)
         trainer._restore()
         if steps is not None and trainer.accelerator.is_main_process:
             run_folder.write_config({**config, "steps": steps})
@@ -166,12 +166,12 @@ class Trainer:
 
     def run(self) -> Run:
         """The run as it stands: a frozen copy of the model, of averaged weights where there are any."""
-        return self.state.as_run(self.folder, self._description)
+        return self.state.as_run(self.folder, self.data_description)
 
     def _set_up(self, energy: nn.Module) -> None:
         sample = spread_rows(self.data).to(self.device)
         check_energy(energy, sample[:2], self.data)
-        self._description = describe_data(self.data, sample)
+        self.data_description = describe_data(self.data, sample)
         fit_base = getattr(energy, "fit_base", None)
         if fit_base is not None:
             fit_base(sample)
@@ -219,13 +219,13 @@ class Trainer:
             self._save_samples()
 
     def _save_samples(self) -> None:
-        if self.accelerator.is_main_process and has_picture(self._description):
+        if self.accelerator.is_main_process and has_picture(self.data_description):
             self.reporter.save_samples(self.run())
 
     def _create(self) -> None:
         if self.accelerator.is_main_process:
             config = make_config(self.data, unwrap(self.energy), self.objective, self.settings)
-            self.folder.create(config, self._description)
+            self.folder.create(config, self.data_description)
         self._new = False
         self._checkpoint()
 
