@@ -31,7 +31,8 @@ RESULTS = ROOT / "results" / "density2d"
 DOCS = ROOT.parent / "docs"
 SETS = ("8gaussians", "checkerboard", "rings", "2spirals")
 HIDDEN = (128, 128, 128)
-SETTINGS = {"steps": 2000, "batch_size": 256, "lr": 1e-3, "schedule": "linear", "ema": 0.99, "sample_every": 0}
+LOOP = {"lr": 1e-3, "betas": (0.0, 0.999), "schedule": "linear", "ema": 0.99}
+SETTINGS = {"steps": 2000, "batch_size": 256, "sample_every": 0, **LOOP}
 GRID = 400
 BEGIN, END = "<!-- table: written by benchmarks/density2d.py -->", "<!-- end of table -->"
 

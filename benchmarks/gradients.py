@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from intervals import DOCS, RECIPES, settings_of, short_run, thesis
+from intervals import DOCS, RECIPES, Recipe, settings_of, short_run
 from thesis_figures import put_between_markers
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
@@ -44,9 +44,8 @@ def main() -> None:
     assert run.buffer is not None
     lines = ["| ratio | steps since the snapshot | effective share | noise of a batch | cosine with likelihood's |"]
     lines.append("|---|---:|---:|---:|---:|")
-    ways = {"T_r = 1": (thesis(INTERVAL), 1e-4), "default": (adance.AdaNCE(interval=INTERVAL), 1e-3)}
-    for title, (objective, lr) in ways.items():
-        lines += [f"| {title} | {row}" for row in interval(objective, lr, run, x, args.seed)]
+    for title, recipe in {"T_r = 1": RECIPES["thesis-K50"], "default": RECIPES["default-K50"]}.items():
+        lines += [f"| {title} | {row}" for row in interval(recipe, run, x, args.seed)]
     text = "\n".join([*lines, "", short_run_bias(run, x)])
     print(text)
     put_between_markers(DOCS / "long-intervals.md", text, BEGIN, END)
@@ -60,13 +59,13 @@ def trained(data: adance.Dataset, seed: int, out: Path) -> adance.Run:
     return adance.Trainer(adance.MLP(data.event_shape), recipe.objective(), data, settings, out, **options).fit()
 
 
-def interval(objective: adance.AdaNCE, lr: float, run: adance.Run, x: Tensor, seed: int) -> Iterator[str]:
+def interval(recipe: Recipe, run: adance.Run, x: Tensor, seed: int) -> Iterator[str]:
     """Train from ``run`` to the end of an interval, and look on in the last one."""
     generator = torch.Generator().manual_seed(seed)
-    energy = trainable(run.energy)
+    objective, loop, energy = recipe.objective(), settings_of(recipe), trainable(run.energy)
     objective.prepare(energy, x, BATCH, generator)
     buffer = objective.noise.starts.buffer.samples.copy_(run.buffer)
-    optimizer = torch.optim.Adam(energy.parameters(), lr)
+    optimizer = torch.optim.Adam(energy.parameters(), loop.lr, loop.betas)
     for step in range((WARM_INTERVALS + 1) * INTERVAL):
         age = step - WARM_INTERVALS * INTERVAL
         if age == 0:

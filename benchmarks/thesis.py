@@ -30,6 +30,7 @@ INTERVALS = (1, 5, 10, 20, 50)
 REJUVENATIONS = ("0.5", "1.0")
 CHAIN = {"class_path": "adance.Langevin", "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005}}
 THESIS = {"sampler": CHAIN, "ratio_temperature": 1.0, "margin": 0.0, "pool": 0, "buffer": 5000}
+THESIS_LOOP: dict[str, object] = {"betas": [0.0, 0.999], "ema": 0.0}
 RATES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SMALL_STEPS = {"digits": 6000, "mnist14": 3000}
 NORM_STEPS, RATE_STEPS = 2000, 1500
@@ -60,7 +61,7 @@ def small(args: argparse.Namespace) -> None:
 def intervals(args: argparse.Namespace, name: str, data: str) -> None:
     """Table 5.2 and figure 5.3 on one data set: the thesis's recipe and the default over K."""
     steps, seeds = args.steps or SMALL_STEPS[name], f"seed={args.seeds}"
-    thesis = config(args, f"{name}-thesis", data, steps, {**THESIS}, ema=0.0)
+    thesis = config(args, f"{name}-thesis", data, steps, {**THESIS}, **THESIS_LOOP)
     sweep(args, thesis, over("objective.interval", INTERVALS), seeds)
     # at K = 1 both are maximum likelihood: r is 0 whatever its temperature
     default = config(args, f"{name}-default", data, steps, {})
@@ -77,14 +78,14 @@ def norms(args: argparse.Namespace) -> None:
     """Figures 3.2 and 3.3: the gradient norm v, without and with spectral normalisation."""
     # a small convolutional net at ten times the learning rate shows early what large ones show late
     faster = {"energy": {"class_path": "adance.ConvNet"}, "lr": 1e-3, "log_every": 10}
-    file = config(args, "norms", "digits", NORM_STEPS, {**THESIS, "interval": 1}, ema=0.0, **faster)
+    file = config(args, "norms", "digits", NORM_STEPS, {**THESIS, "interval": 1}, **THESIS_LOOP, **faster)
     sweep(args, file, "energy.spectral_norm=false,true", over("objective.rejuvenation", REJUVENATIONS))
     figures.draw_norms(args.docs / "images" / "thesis-norm.png", SweepFolder(args.out / "norms"))
 
 
 def rejuvenation(args: argparse.Namespace) -> None:
     """Figure 3.1: the model at every rejuvenation rate R, and where long chains of it lead."""
-    rates = config(args, "rejuvenation", "digits", RATE_STEPS, {**THESIS, "interval": 1}, ema=0.0)
+    rates = config(args, "rejuvenation", "digits", RATE_STEPS, {**THESIS, "interval": 1}, **THESIS_LOOP)
     sweep(args, rates, over("objective.rejuvenation", RATES))
     figures.draw_long_runs(args.docs / "images" / "thesis-long-run.png", SweepFolder(args.out / "rejuvenation"))
 

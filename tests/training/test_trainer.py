@@ -246,7 +246,7 @@ def test_the_config_is_enough_to_build_the_parts_again(train, tmp_path):
     assert "event_shape" not in config["energy"]["init_args"]
     assert config["energy"]["init_args"]["hidden"] == [16]
     assert config["objective"]["init_args"]["sampler"]["init_args"]["noise_std"] == 0.005
-    assert (config["steps"], config["betas"]) == (20, [0.0, 0.999])
+    assert (config["steps"], config["betas"]) == (20, [0.0, 0.99])
 
 
 def test_no_steps_write_a_run_of_the_initial_weights(train, tmp_path):

@@ -13,7 +13,7 @@ Interval = int | Literal["auto"]
 LONGEST = 50
 """Optimiser steps after which a snapshot that has not served yet is taken anew all the same."""
 
-SERVED = 0.4
+SERVED = 0.2
 """A snapshot has served when data pull at this share of the weight that they began with."""
 
 LEAST_SHARE = 0.5

@@ -27,7 +27,7 @@ class Snapshot(Noise):
     """The model as it was at the last refresh; every ``interval`` optimiser steps it is taken anew.
 
     With ``interval="auto"`` that is when it has served: when the mean weight of a batch of data in the gradient has
-    fallen to 0.4 of what it was in the snapshot's first batch; where chains are reweighted, when weights would leave
+    fallen to a fifth of what it was in the snapshot's first batch; where chains are reweighted, when weights would leave
     an effective share of less than a half of them; or after 50 steps. Finding out waits for the device at each step.
 
     Args:

@@ -50,7 +50,7 @@ class Settings:
     steps: int = 8000
     batch_size: int = 128
     lr: float = 1e-3
-    betas: tuple[float, float] = (0.0, 0.999)
+    betas: tuple[float, float] = (0.0, 0.99)
     schedule: Literal["inverse", "constant", "linear", "cosine"] = "inverse"
     decay_after: int = 2000
     warmup: int = 0
