@@ -2,17 +2,18 @@
 
     python benchmarks/gradients.py [--seed 0]
 
-A model of digits is trained by the default recipe for 2,000 steps. From there it goes on for five intervals of
-K = 50, with the thesis's ratio and with the default one. In the last interval, after 0 to 49 steps: the effective share
-of the weights of noise; the noise of the gradient of a batch of 128, relative to the length of the mean gradient; the
-cosine between the mean gradient and likelihood's, with chains of the model as it then is. And, for chains that are
-continued for longer, the cosine between likelihood's gradient with them and with the short ones. The table goes into
-docs/long-intervals.md. Two minutes.
+A model of digits is trained by the default recipe for 2,000 steps. From there it goes on for twelve intervals of
+K = 50, with the thesis's recipe and with the default one. In the last eight, after 0 to 49 steps, on average: the
+effective share of the weights of noise; the noise of the gradient of a batch of 128, relative to the length of the mean
+gradient; the cosine between the mean gradient and likelihood's, with chains of the model as it then is. And, for chains
+that are continued for longer, the cosine between likelihood's gradient with them and with the short ones. The table
+goes into docs/long-intervals.md. Ten minutes.
 """
 
 import argparse
+import copy
 import tempfile
-from collections.abc import Iterator
+from collections import defaultdict
 from pathlib import Path
 
 import torch
@@ -23,11 +24,12 @@ from torch.nn.functional import cosine_similarity
 
 import adance
 from adance.energies import freeze
+from adance.energies.energy import reading
 from adance.samplers import run_chains
 from adance.samplers.weights import effective_sample_share
 
 BEGIN, END = "<!-- table of gradients: written by benchmarks/gradients.py -->", "<!-- end of table -->"
-STEPS, INTERVAL, BATCH, WARM_INTERVALS = 2000, 50, 128, 4
+STEPS, INTERVAL, BATCH, WARM_INTERVALS, INTERVALS = 2000, 50, 128, 4, 12
 AGES = (0, 1, 3, 5, 10, 20, 49)
 LONGER = (60, 120, 300, 1000)
 
@@ -40,50 +42,48 @@ def main() -> None:
     data = adance.load_data("digits")
     x = data.batch(torch.arange(len(data.train)))
     with tempfile.TemporaryDirectory() as folder:
-        run = trained(data, args.seed, Path(folder) / "run")
+        energy, run = trained(data, args.seed, Path(folder) / "run")
     assert run.buffer is not None
     lines = ["| ratio | steps since the snapshot | effective share | noise of a batch | cosine with likelihood's |"]
     lines.append("|---|---:|---:|---:|---:|")
     for title, recipe in {"T_r = 1": RECIPES["thesis-K50"], "default": RECIPES["default-K50"]}.items():
-        lines += [f"| {title} | {row}" for row in interval(recipe, run, x, args.seed)]
-    text = "\n".join([*lines, "", short_run_bias(run, x)])
+        lines += [f"| {title} | {row}" for row in intervals(recipe, energy, run, x, args.seed)]
+    text = "\n".join([*lines, "", short_run_bias(energy, run, x)])
     print(text)
     put_between_markers(DOCS / "long-intervals.md", text, BEGIN, END)
 
 
-def trained(data: adance.Dataset, seed: int, out: Path) -> adance.Run:
+def trained(data: adance.Dataset, seed: int, out: Path) -> tuple[nn.Module, adance.Run]:
+    """The energy in training, and the run, which has its frozen copy and its chains."""
     torch.manual_seed(seed)
+    energy = adance.MLP(data.event_shape)
     recipe = RECIPES["default-K10"]
     settings = settings_of(recipe, steps=STEPS, seed=seed, ema=0.0)
     options = {"device": "cpu", "show_progress": False}
-    return adance.Trainer(adance.MLP(data.event_shape), recipe.objective(), data, settings, out, **options).fit()
+    return energy, adance.Trainer(energy, recipe.objective(), data, settings, out, **options).fit()
 
 
-def interval(recipe: Recipe, run: adance.Run, x: Tensor, seed: int) -> Iterator[str]:
-    """Train from ``run`` to the end of an interval, and look on in the last one."""
-    generator = torch.Generator().manual_seed(seed)
-    objective, loop, energy = recipe.objective(), settings_of(recipe), trainable(run.energy)
+def intervals(recipe: Recipe, energy: nn.Module, run: adance.Run, x: Tensor, seed: int) -> list[str]:
+    """Train on from ``run``, look on in the last intervals, and average what was seen."""
+    generator, seen = torch.Generator().manual_seed(seed), defaultdict(list)
+    objective, loop, energy = recipe.objective(), settings_of(recipe), copy.deepcopy(energy)
     objective.prepare(energy, x, BATCH, generator)
     buffer = objective.noise.starts.buffer.samples.copy_(run.buffer)
     optimizer = torch.optim.Adam(energy.parameters(), loop.lr, loop.betas)
-    for step in range((WARM_INTERVALS + 1) * INTERVAL):
-        age = step - WARM_INTERVALS * INTERVAL
-        if age == 0:
+    for step in range(INTERVALS * INTERVAL):
+        age, watched = step % INTERVAL, step >= WARM_INTERVALS * INTERVAL
+        if watched and age == 0:
             noise = continued(objective.noise.frozen, buffer, 30, generator)
-        if age in AGES:
-            yield look(objective, energy, x, noise, buffer, age, generator)
+        if watched and age in AGES:
+            with reading(energy):
+                seen[age].append(look(objective, energy, x, noise, buffer, generator))
         batch = x[torch.randint(len(x), (BATCH,), generator=generator)]
         optimizer.zero_grad()
         objective.loss(energy, batch, generator).value.backward()
         optimizer.step()
         objective.after_step(energy, step + 1)
-
-
-def trainable(energy: nn.Module) -> nn.Module:
-    copy = freeze(energy)
-    for weight in copy.parameters():
-        weight.requires_grad_()
-    return copy
+    means = {age: torch.tensor(looks).mean(0).tolist() for age, looks in seen.items()}
+    return [f"{age} | {share:.3f} | {noise:.2f} | {cosine:.2f} |" for age, (share, noise, cosine) in means.items()]
 
 
 def continued(energy: nn.Module, x: Tensor, steps: int, generator: torch.Generator) -> Tensor:
@@ -91,9 +91,9 @@ def continued(energy: nn.Module, x: Tensor, steps: int, generator: torch.Generat
 
 
 def look(
-    objective: adance.AdaNCE, energy: nn.Module, x: Tensor, noise: Tensor, buffer: Tensor, age: int, g: torch.Generator
-) -> str:
-    """A row: effective share, relative noise of one batch's gradient, cosine with likelihood's."""
+    objective: adance.AdaNCE, energy: nn.Module, x: Tensor, noise: Tensor, buffer: Tensor, g: torch.Generator
+) -> tuple[float, float, float]:
+    """Effective share, relative noise of one batch's gradient, cosine with likelihood's."""
     mean = ratio_gradient(objective, energy, x, noise)
     batches = torch.split(torch.randperm(len(noise), generator=g), BATCH)[:-1]
     rows = [x[torch.randint(len(x), (BATCH,), generator=g)] for _ in batches]
@@ -101,8 +101,7 @@ def look(
     deviation = torch.stack([(gradient - mean).square().sum() for gradient in each]).mean().sqrt()
     likelihood = likelihood_gradient(energy, x, continued(freeze(energy), buffer, 30, g))
     share = effective_sample_share(log_ratio(objective, energy, noise))
-    cosine = cosine_similarity(mean, likelihood, dim=0)
-    return f"{age} | {share:.3f} | {deviation / mean.norm():.2f} | {cosine:.2f} |"
+    return float(share), float(deviation / mean.norm()), float(cosine_similarity(mean, likelihood, dim=0))
 
 
 def log_ratio(objective: adance.AdaNCE, energy: nn.Module, x: Tensor) -> Tensor:
@@ -126,15 +125,16 @@ def gradient(energy: nn.Module, x: Tensor, weights: Tensor, noise: Tensor, noise
     return torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(energy.parameters()))])
 
 
-def short_run_bias(run: adance.Run, x: Tensor) -> str:
+def short_run_bias(energy: nn.Module, run: adance.Run, x: Tensor) -> str:
     """The cosines of likelihood's gradient with longer chains."""
     generator = torch.Generator().manual_seed(0)
-    energy, samples, at = trainable(run.energy), run.buffer, 0
+    samples, at = run.buffer, 0
     assert samples is not None
     found = {}
     for steps in (30, *LONGER):
         samples, at = continued(run.energy, samples, steps - at, generator), steps
-        found[steps] = likelihood_gradient(energy, x, samples)
+        with reading(energy):
+            found[steps] = likelihood_gradient(energy, x, samples)
     short = found.pop(30)
     said = [f"{steps}: {cosine_similarity(short, other, dim=0):.2f}" for steps, other in found.items()]
     lengths = [f"{other.norm() / short.norm():.1f}" for other in found.values()]
