@@ -44,7 +44,7 @@ SOURCES = ("digits", "mnist14")
 BEGIN, END = "<!-- table of {}: written by benchmarks/intervals.py -->", "<!-- end of table -->"
 
 THESIS_LOOP = {"lr": 1e-4, "betas": (0.0, 0.999), "schedule": "constant", "ema": 0.0}
-LONG_MEMORY = {"betas": (0.0, 0.999)}
+SLOW_ADAM = {"betas": (0.0, 0.999)}
 DRAWS = 1000
 
 
@@ -81,8 +81,8 @@ RECIPES: dict[str, Recipe] = {
     "default-K5": Recipe("default, K = 5", lambda: adance.AdaNCE(interval=5), {}),
     "default-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
     "default-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
-    "long-memory-K10": Recipe("default, K = 10, Adam's β₂ = 0.999", lambda: adance.AdaNCE(), LONG_MEMORY),
-    "long-memory-K50": Recipe("default, K = 50, Adam's β₂ = 0.999", lambda: adance.AdaNCE(interval=50), LONG_MEMORY),
+    "slow-adam-K10": Recipe("default, K = 10, Adam's β₂ = 0.999", lambda: adance.AdaNCE(), SLOW_ADAM),
+    "slow-adam-K50": Recipe("default, K = 50, Adam's β₂ = 0.999", lambda: adance.AdaNCE(interval=50), SLOW_ADAM),
     "K20-one-batch": Recipe("K = 20, a pool of one batch", lambda: adance.AdaNCE(interval=20, pool=128), {}),
     "short-K1": Recipe(
         "K = 1 with 3-step chains: the budget of K = 10", lambda: adance.AdaNCE(short_run(3), interval=1), {}
