@@ -164,3 +164,9 @@ def test_a_buffer_grows_to_what_runs_at_a_time_unless_its_size_was_asked_for():
     with pytest.raises(InputError, match="20 chains run at a time and the replay buffer keeps 10"):
         ChainStarts("persistent", capacity=10).make_room(20)
     ChainStarts("noise", capacity=10).make_room(20)  # without a buffer there is nothing to outgrow
+
+
+@pytest.mark.parametrize("capacity", [0, -1, 7000.0, "5000", True])
+def test_a_buffer_holds_a_whole_number_of_chains(capacity):
+    with pytest.raises(InputError, match="a buffer holds a whole number of chains"):
+        ChainStarts(capacity=capacity)

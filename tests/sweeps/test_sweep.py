@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from adance.sweeps import SweepFolder
@@ -75,7 +76,7 @@ def test_other_settings_in_the_same_folder_are_refused(sweep):
     assert sweep("--over", "seed=0", "--steps", "5")[0] == 0
     status, _, err = sweep("--over", "seed=1", "--steps", "6")
     assert status == 2
-    assert "other settings than 'steps: 6'" in err
+    assert "holds a sweep with steps=5, not 6" in err
     assert "give another --out" in sweep("--over", "lr=0.1", "--steps", "5")[2]
 
 
@@ -186,3 +187,30 @@ def test_runs_of_one_sweep_have_the_same_data(sweep, tmp_path):
     assert "seed=1 refused: the data of" in err.splitlines()[-1]
     assert table
     assert not (tmp_path / "sweep/seed=1/checkpoints").exists()
+
+
+def test_other_pictures_or_labels_are_other_data(sweep, tmp_path):
+    data, generator = tmp_path / "set.npz", np.random.default_rng(0)
+    x, y = generator.integers(0, 256, (60, 8, 8), dtype=np.uint8), np.arange(60) % 3
+    for other in ({"x": 255 - x, "y": y}, {"x": x, "y": (y + 1) % 3}):
+        out = f"sweep{len(list(tmp_path.iterdir()))}"
+        np.savez(data, x=x, y=y)
+        assert sweep("--over", "seed=0", "--data", str(data), out=out)[0] == 0
+        np.savez(data, **other)
+        status, _, err = sweep("--over", "seed=0,1", "--data", str(data), out=out)
+        assert status == 2
+        assert "seed=1 refused: the data of" in err.splitlines()[-1]
+
+
+def test_only_runs_of_the_sweep_with_the_same_data_count(sweep, tmp_path):
+    (tmp_path / "sweep/elsewhere").mkdir(parents=True)
+    (tmp_path / "sweep/elsewhere/data.json").write_text("{broken")
+    assert sweep("--over", "data=digits", "--over", "seed=0")[0] == 0
+    short = [tmp_path / name for name in ("a.npy", "b.npy")]
+    for path, value in zip(short, (3, 200), strict=True):
+        np.save(path, np.full((60, 8, 8), value, dtype=np.uint8) + np.arange(60, dtype=np.uint8)[:, None, None] % 9)
+    assert sweep("--over", f"data=digits,{short[0]}", "--over", "seed=0")[0] == 0
+    short[0].write_bytes(short[1].read_bytes())
+    status, _, err = sweep("--over", f"data=digits,{short[0]}", "--over", "seed=0,1")
+    assert status == 2
+    assert "1 of 4 runs did not end well" in err.splitlines()[-1]

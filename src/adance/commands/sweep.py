@@ -70,10 +70,21 @@ def train_job(job: Job) -> None:
 
 
 def _refuse_other_data(job: Job, trainer: Trainer) -> None:
-    """Runs of one sweep are compared with each other, so they have the same data, unless those are what is varied."""
-    earlier = next((path.parent for path in sorted(job.folder.parent.glob("*/data.json"))), None)
-    if earlier is not None and not DATA_KEYS.keys() & job.values.keys():
-        check_same_data(RunFolder(earlier), trainer.data_description)
+    """Check the data against those of an earlier run of the sweep that has the same by its settings.
+
+    Raises:
+        InputError: They have changed since, and a table of both would compare what cannot be compared.
+    """
+    data = data_values(job.values)
+    for earlier in SweepFolder(job.folder.parent).outcomes():
+        if earlier.status in ENDINGS and data_values(earlier.values) == data:
+            check_same_data(RunFolder(job.folder.parent / earlier.name), trainer.data_description)
+            return
+
+
+def data_values(values: Values) -> Values:
+    """The part of a combination that says which data."""
+    return {key: value for key, value in values.items() if key in DATA_KEYS}
 
 
 def evaluate_job(job: Job, options: Sequence[str]) -> None:

@@ -1,12 +1,12 @@
 """When a snapshot is taken anew: every K optimiser steps, or when it has served."""
 
 from collections.abc import Callable
-from numbers import Integral
 from typing import Literal
 
 from torch import Tensor
 
 from adance.errors import InputError
+from adance.numbers import is_whole
 
 Interval = int | Literal["auto"]
 
@@ -77,8 +77,3 @@ class Refreshes:
         """Go on from :meth:`state`."""
         age, count, self._first_pull = state
         self.age, self.count = int(age), int(count)
-
-
-def is_whole(number: object) -> bool:
-    """Whether it is a whole number, numpy's too, and not a truth value."""
-    return isinstance(number, Integral) and not isinstance(number, bool)

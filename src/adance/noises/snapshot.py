@@ -16,7 +16,8 @@ from adance.errors import InputError
 from adance.noises.following import Follower
 from adance.noises.noise import Noise
 from adance.noises.pool import Pool
-from adance.noises.refreshes import Interval, Refreshes, is_whole
+from adance.noises.refreshes import Interval, Refreshes
+from adance.numbers import is_whole
 from adance.samplers.chains import run_chains
 from adance.samplers.defaults import default_sampler, default_start_law
 from adance.samplers.kernel import Kernel
@@ -27,8 +28,8 @@ class Snapshot(Noise):
     """The model as it was at the last refresh; every ``interval`` optimiser steps it is taken anew.
 
     With ``interval="auto"`` that is when it has served: when the mean weight of a batch of data in the gradient has
-    fallen to a fifth of what it was in the snapshot's first batch; where chains are reweighted, when weights would leave
-    an effective share of less than a half of them; or after 50 steps. Finding out waits for the device at each step.
+    fallen to a fifth of what it was in the snapshot's first batch; where chains are reweighted, when weights would
+    leave an effective share of less than a half of them; or after 50 steps. Finding out waits for the device at each step.
 
     Args:
         sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from adance.configurable import Configurable
 from adance.energies.analytic import Density
 from adance.errors import InputError
+from adance.numbers import is_whole
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.defaults import default_rejuvenation
 
@@ -49,8 +50,8 @@ class ChainStarts(Configurable, nn.Module):
             raise InputError(f"unknown chain start {kind!r}; one of noise, data, {', '.join(BUFFERED)}")
         if rejuvenation is not None and not 0 <= rejuvenation <= 1:
             raise InputError(f"rejuvenation is a probability, got {rejuvenation}")
-        if capacity is not None and not 1 <= capacity < 2**31:
-            raise InputError(f"a buffer holds 1 chain or more, and fewer than 2**31, got {capacity}")
+        if capacity is not None and not (is_whole(capacity) and 1 <= capacity < 2**31):
+            raise InputError(f"a buffer holds a whole number of chains, 1 or more and below 2**31, got {capacity!r}")
         if kind not in (None, "rejuvenated") and rejuvenation is not None:
             raise InputError(f"rejuvenation is of the start 'rejuvenated', not of {kind!r}; leave it out")
         if kind is None and rejuvenation is not None:

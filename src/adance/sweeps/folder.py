@@ -7,7 +7,7 @@
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
 from adance.training.files import whole_file
 
-NOT_SETTINGS = ("out:", "resume:", "device:", "quiet:", "profile:", "trackers:")
+NOT_SETTINGS = ("out", "resume", "device", "quiet", "profile", "trackers")
 
 
 class SweepFolder:
@@ -74,11 +74,12 @@ class SweepFolder:
         if held["keys"] != list(points[0]):
             raise InputError(f"{self.path} holds a sweep over {', '.join(held['keys'])}; give another --out")
         then, now = _settings(held["settings"]), _settings(settings)
-        if then != now:
-            changed = next((line for line in now if line not in then), "fewer settings")
-            raise InputError(
-                f"{self.path} holds a sweep with other settings than {changed.strip()!r}; give another --out"
-            )
+        for name in [*now, *then]:
+            if then.get(name) != now.get(name):
+                raise InputError(
+                    f"{self.path} holds a sweep with {name}={then.get(name)}, not {now.get(name)}; "
+                    "give another --out, or the same settings"
+                )
         old = self.points()
         return old + [point for point in points if point not in old]
 
@@ -100,11 +101,16 @@ class SweepFolder:
             raise InputError(f"cannot write the sweep's folder {self.path}: {error.strerror}") from None
 
 
-def _settings(text: str) -> list[str]:
-    lines, kept, skipping = text.splitlines(), [], False
-    for line in lines:
-        if not line.startswith((" ", "-")):
-            skipping = line.startswith(NOT_SETTINGS)
-        if not skipping:
-            kept.append(line)
-    return kept
+def _settings(text: str) -> dict[str, Any]:
+    """Every setting by its full name, as in ``objective.interval``."""
+    given = yaml.safe_load(text)
+    return dict(_flat({name: value for name, value in given.items() if name not in NOT_SETTINGS}))
+
+
+def _flat(given: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in given.items():
+        full = before if name == "init_args" else f"{before}.{name}".lstrip(".")
+        if isinstance(value, dict) and value:
+            yield from _flat(value, full)
+        else:
+            yield full, value

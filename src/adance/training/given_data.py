@@ -1,6 +1,7 @@
 """The data that a run is given: rows to fit by, their description, and whether energy and earlier data fit them."""
 
 import math
+import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,11 +24,15 @@ def spread_rows(data: Dataset) -> Tensor:
 
 
 def describe_data(data: Dataset, rows: Tensor) -> dict[str, Any]:
-    """What ``data.json`` holds: shape and units; of vectors also mean and deviation of ``rows`` ``(N, D)``."""
+    """What ``data.json`` holds: shape and units, and by what the data are known again.
+
+    Those are mean and deviation of ``rows`` ``(N, *event)``, of vectors for each feature, and a checksum of the labels.
+    """
+    labels = {} if data.train_labels is None else {"labels": zlib.crc32(data.train_labels.cpu().numpy().tobytes())}
     if data.kind == "image":
-        return data.describe()
+        return data.describe() | labels | {"pixels": {"mean": float(rows.mean()), "std": float(rows.std())}}
     law = Gaussian.fitted(rows)
-    return data.describe() | {"mean": law.mean.tolist(), "std": law.std.tolist()}
+    return data.describe() | labels | {"mean": law.mean.tolist(), "std": law.std.tolist()}
 
 
 @torch.no_grad()
