@@ -29,7 +29,8 @@ class Snapshot(Noise):
 
     With ``interval="auto"`` that is when it has served: when the mean weight of a batch of data in the gradient has
     fallen to a fifth of what it was in the snapshot's first batch; where chains are reweighted, when weights would
-    leave an effective share of less than a half of them; or after 50 steps. Finding out waits for the device at each step.
+    leave an effective share of less than a half of them; or after 50 steps. Finding out waits for the device at each
+    step.
 
     Args:
         sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
