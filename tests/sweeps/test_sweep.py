@@ -214,3 +214,9 @@ def test_only_runs_of_the_sweep_with_the_same_data_count(sweep, tmp_path):
     status, _, err = sweep("--over", f"data=digits,{short[0]}", "--over", "seed=0,1")
     assert status == 2
     assert "1 of 4 runs did not end well" in err.splitlines()[-1]
+
+
+def test_a_refused_value_can_be_left_out_later(sweep, tmp_path):
+    assert sweep("--over", "batch_size=16,99999")[0] == 2
+    assert sweep("--over", "batch_size=16")[0] == 0
+    assert [point["batch_size"] for point in SweepFolder(tmp_path / "sweep").points()] == ["16"]

@@ -63,6 +63,8 @@ class SweepFolder:
     def extend(self, points: Sequence[Values], settings: str) -> list[Values]:
         """The combinations that are here already and, after them, those of ``points`` that are new.
 
+        One whose settings were refused is not here unless it is asked for again.
+
         Raises:
             InputError: The sweep here has other settings, or varies others, or this is a run's folder.
         """
@@ -80,7 +82,7 @@ class SweepFolder:
                     f"{self.path} holds a sweep with {name}={then.get(name)}, not {now.get(name)}; "
                     "give another --out, or the same settings"
                 )
-        old = self.points()
+        old = [dict(run["values"]) for run in held["runs"] if run.get("status") != "refused"]
         return old + [point for point in points if point not in old]
 
     def write(self, settings: str, outcomes: Sequence[Outcome]) -> None:
