@@ -24,7 +24,8 @@ class Settings:
         batch_size: Rows of a batch, in each process.
         lr: Learning rate of Adam.
         adversary_lr: Learning rate of the noise's Adam where it is trained against the model; by default ``lr``.
-        betas: Decay rates of Adam's two moments.
+        betas: Decay rates of Adam's two moments. The second is short by default: gradients change in scale from
+            snapshot to snapshot (docs/long-intervals.md). The thesis has 0.999.
         schedule: ``inverse``: constant, then falling as ``decay_after/step``, which does not depend on ``steps``, so
             that a run can be made longer; ``constant``; ``linear`` or ``cosine``: constant for the first half of
             ``steps``, then falling to 2 % of ``lr``.
