@@ -75,14 +75,14 @@ def _refuse_other_data(job: Job, trainer: Trainer) -> None:
     Raises:
         InputError: They have changed since, and a table of both would compare what cannot be compared.
     """
-    data = data_values(job.values)
+    data = _data_values(job.values)
     for earlier in SweepFolder(job.folder.parent).outcomes():
-        if earlier.status in ENDINGS and data_values(earlier.values) == data:
+        if earlier.status in ENDINGS and _data_values(earlier.values) == data:
             check_same_data(RunFolder(job.folder.parent / earlier.name), trainer.data_description)
             return
 
 
-def data_values(values: Values) -> Values:
+def _data_values(values: Values) -> Values:
     """The part of a combination that says which data."""
     return {key: value for key, value in values.items() if key in DATA_KEYS}
 

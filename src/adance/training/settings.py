@@ -1,10 +1,11 @@
 """The numbers of a training run."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal
 
 from adance.errors import InputError
+from adance.numbers import is_whole
 
 WHOLE = ("steps", "batch_size", "decay_after", "warmup", "seed", "log_every", "sample_every", "checkpoint_every")
 REAL = ("lr", "ema", "data_noise", "energy_limit")
@@ -76,14 +77,14 @@ class Settings:
             InputError: A number is out of its range.
         """
         for name in WHOLE:
-            self._require(name, _is(Integral, getattr(self, name)), "a whole number")
+            self._require(name, is_whole(getattr(self, name)), "a whole number")
             object.__setattr__(self, name, int(getattr(self, name)))
         for name in REAL:
-            self._require(name, _is(Real, getattr(self, name)), "a number")
+            self._require(name, _is_real(getattr(self, name)), "a number")
             object.__setattr__(self, name, float(getattr(self, name)))
         for name in ("adversary_lr", "grad_clip"):
             value = getattr(self, name)
-            self._require(name, value is None or (_is(Real, value) and value > 0), "more than 0, or none")
+            self._require(name, value is None or (_is_real(value) and value > 0), "more than 0, or none")
         for name in ("steps", "warmup", "sample_every", "seed", "data_noise"):
             self._require(name, getattr(self, name) >= 0, "0 or more")
         for name in ("batch_size", "lr", "decay_after", "energy_limit", "log_every", "checkpoint_every"):
@@ -105,10 +106,10 @@ class Settings:
             raise InputError(f"{name} must be {wanted}, got {getattr(self, name)}")
 
 
-def _is(kind: type, value: Any) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _are_betas(betas: Any) -> bool:
     pair = isinstance(betas, (tuple, list)) and len(betas) == 2
-    return pair and all(_is(Real, beta) and 0 <= beta < 1 for beta in betas)
+    return pair and all(_is_real(beta) and 0 <= beta < 1 for beta in betas)
