@@ -95,3 +95,20 @@ def test_a_refresh_reaches_it_and_the_plain_copy_is_left_alone():
     torch.testing.assert_close(fast(x), freeze(energy)(x))
     assert torch.equal(plain(x), before)
     assert not torch.allclose(fast(x), before, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [None, torch.bfloat16])
+def test_thin_weights_lie_by_columns_and_are_refreshed_there(dtype):
+    energy = MLP((2,), [8])
+    plain = freeze(energy)
+    fast = fast_copy(plain, dtype)
+    first, *_, last = (layer.weight for layer in fast.modules() if isinstance(layer, nn.Linear))
+    assert first.stride() == (1, 8)
+    assert last.stride() == (8, 1)
+    with torch.no_grad():
+        weight = next(layer.weight for layer in energy.modules() if isinstance(layer, nn.Linear))
+        weight.add_(1)
+    refresh(plain, energy)
+    refresh(fast, plain)
+    assert first.stride() == (1, 8)
+    torch.testing.assert_close(first, weight.detach().to(first.dtype))

@@ -12,6 +12,9 @@ from torch import nn
 
 from adance.energies.layers import FastConv2d, FastLinear
 
+THIN = 16
+"""With fewer inputs a linear layer's weight lies by columns: the gradient's product with it is up to 5 times faster."""
+
 
 def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
     """A copy of the frozen energy ``frozen`` with faster linear layers and two-dimensional convolutions.
@@ -24,6 +27,8 @@ def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
     for layer in fast.modules():
         if type(layer) is nn.Linear:
             layer.__class__ = FastLinear
+            if layer.in_features < THIN:
+                layer.weight.data = layer.weight.data.T.contiguous().T
         elif type(layer) is FastConv2d or (type(layer) is nn.Conv2d and _is_plain(layer)):
             layer.__class__ = FastConv2d
             layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
