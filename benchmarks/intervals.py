@@ -81,9 +81,18 @@ RECIPES: dict[str, Recipe] = {
     "default-K5": Recipe("default, K = 5", lambda: adance.AdaNCE(interval=5), {}),
     "default-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
     "default-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
+    "one-K20": Recipe("K = 20, one snapshot", lambda: adance.AdaNCE(interval=20, snapshots=1), {}),
+    "one-K50": Recipe("K = 50, one snapshot", lambda: adance.AdaNCE(interval=50, snapshots=1), {}),
+    "one-K200": Recipe("K = 200, one snapshot", lambda: adance.AdaNCE(interval=200, snapshots=1), {}),
+    "two-K50": Recipe("K = 50, two snapshots", lambda: adance.AdaNCE(interval=50, snapshots=2), {}),
+    "five-K50": Recipe("K = 50, five snapshots", lambda: adance.AdaNCE(interval=50, snapshots=5), {}),
+    "three-K10": Recipe("K = 10, three snapshots", lambda: adance.AdaNCE(snapshots=3), {}),
+    "three-auto": Recipe("auto, three snapshots", lambda: adance.AdaNCE(interval="auto", snapshots=3), {}),
     "slow-adam-K10": Recipe("default, K = 10, Adam's β₂ = 0.999", lambda: adance.AdaNCE(), SLOW_ADAM),
-    "slow-adam-K50": Recipe("default, K = 50, Adam's β₂ = 0.999", lambda: adance.AdaNCE(interval=50), SLOW_ADAM),
-    "K20-one-batch": Recipe("K = 20, a pool of one batch", lambda: adance.AdaNCE(interval=20, pool=128), {}),
+    "slow-adam-K50": Recipe(
+        "K = 50, one snapshot, Adam's β₂ = 0.999", lambda: adance.AdaNCE(interval=50, snapshots=1), SLOW_ADAM
+    ),
+    "K20-one-batch": Recipe("K = 20, pools of one batch", lambda: adance.AdaNCE(interval=20, pool=128), {}),
     "short-K1": Recipe(
         "K = 1 with 3-step chains: the budget of K = 10", lambda: adance.AdaNCE(short_run(3), interval=1), {}
     ),

@@ -5,7 +5,7 @@ import torch
 
 from adance.energies import MLP
 from adance.errors import InputError
-from adance.noises import SnapshotMixture
+from adance.noises import Snapshot, SnapshotMixture
 from adance.samplers import MALA, Langevin
 from adance.samplers.starts import ChainStarts
 
@@ -93,8 +93,45 @@ def test_state_goes_on_exactly():
 
 
 def test_bad_settings_are_refused():
-    for settings in ({"snapshots": 1}, {"pool": 0}):
+    for settings in ({"snapshots": 0}, {"snapshots": 1.5}, {"snapshots": 2, "pool": 0}):
         with pytest.raises(InputError):
             SnapshotMixture(None, ChainStarts("noise"), **settings)
     with pytest.raises(InputError, match="larger"):
         mixture(net()).draw(13, DATA, seed())
+
+
+@pytest.mark.parametrize(
+    ("shape", "settings", "expected"),
+    [
+        ((1, 8, 8), {"interval": 11}, 3),
+        ((1, 8, 8), {"interval": 50}, 3),
+        ((1, 8, 8), {"interval": 50, "snapshots": 1}, 1),
+        ((1, 8, 8), {"interval": 50, "pool": 0}, 1),
+        ((1, 8, 8), {"interval": 10}, 1),
+        ((1, 8, 8), {"interval": "auto"}, 1),
+        ((1, 8, 8), {}, 1),
+        ((1, 8, 8), {"snapshots": 2}, 2),
+        ((2,), {"interval": 50}, 1),
+    ],
+)
+def test_long_intervals_of_images_keep_three_snapshots(shape, settings, expected):
+    noise = SnapshotMixture(None, ChainStarts(None, 0.25, 64), **settings)
+    noise.prepare(MLP(shape, (8,)), torch.rand(16, *shape), 4, seed())
+    assert noise.snapshots == expected
+    assert len(noise.earlier) == expected - 1
+
+
+def test_one_snapshot_is_the_plain_noise():
+    energy, others = net(), []
+    for make in (Snapshot, lambda *args: SnapshotMixture(*args, 1)):
+        noise = make(MALA(steps=2), ChainStarts("noise"), 2, 12)
+        noise.prepare(energy, DATA, 4, seed())
+        drawn = []
+        for step in range(1, 5):
+            drawn.append(noise.draw(4, DATA, seed(step)))
+            noise.after_step(energy, step)
+        others.append((torch.stack(drawn), noise.energy(DATA, DATA[:, 0]), noise.state_dict()))
+    (x, e, state), (also_x, also_e, also_state) = others
+    assert torch.equal(x, also_x)
+    assert torch.equal(e, also_e)
+    assert state.keys() == also_state.keys()

@@ -5,6 +5,7 @@ import pytest
 import torch
 from small_models import DATA, SHAPE, chain, net, prepared, seed
 
+from adance.configurable import describe
 from adance.contrasts import LeastSquares, Logistic
 from adance.energies import MLP
 from adance.errors import InputError
@@ -170,3 +171,21 @@ def test_served_is_measured_from_the_first_batch_and_never_at_once(settings):
             ages.append(0)
     assert len(ages) > 2
     assert min(ages[:-1]) >= 2
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (lambda: AdaNCE(interval=50), 3),
+        (lambda: AdaNCE(interval=50, margin=0.01), 1),  # without a fitted constant
+        (lambda: AdaNCE(interval=50, centre=False, snapshots=2), 2),
+        (lambda: AdaNCE(interval=1), 1),
+        (lambda: AdaBRM("kl", interval=50), 1),  # grows
+        (lambda: AdaBRM("logistic", interval=50), 3),
+    ],
+)
+def test_settled_number_of_snapshots_is_remembered(make, expected):
+    objective = make()
+    objective.prepare(MLP((1, 4, 4), (8,)), torch.rand(128, 1, 4, 4))
+    assert objective.init_args["snapshots"] == expected
+    assert describe(objective)["init_args"]["snapshots"] == expected

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from adance.contrasts.bregman import Bregman, Logistic
 from adance.contrasts.named import Psi, named_bregman
 from adance.energies.energy import is_vector
-from adance.errors import InputError
 from adance.noises.mixture import SnapshotMixture
 from adance.noises.refreshes import Interval
 from adance.noises.snapshot import Snapshot
@@ -35,20 +34,16 @@ class _Adaptive(Contrastive):
         starts: ChainStarts,
         normalize: bool,
         energy_penalty: float,
-        snapshots: int,
+        snapshots: int | None,
         centre: bool | None,
     ) -> None:
-        if snapshots < 1:
-            raise InputError(f"snapshots is a number of earlier models, at least 1, got {snapshots}")
         if centre is None:
             centre = margin is None and interval != 1
         if margin is None:
             margin = 0.01 if contrast.saturates and interval != 1 and not centre else 0.0
-        noise = (
-            Snapshot(sampler, starts, interval, pool)
-            if snapshots == 1
-            else SnapshotMixture(sampler, starts, interval, pool, snapshots)
-        )
+        if snapshots is None and not (centre and contrast.saturates):
+            snapshots = 1
+        noise = SnapshotMixture(sampler, starts, interval, pool, snapshots)
         super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty, centre=centre)
         self.sampler = sampler
         self._of_vectors: bool | None = None  # not known before data are
@@ -71,10 +66,11 @@ class _Adaptive(Contrastive):
         return self.noise.starts.runs
 
     def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        assert isinstance(self.noise, Snapshot)
+        assert isinstance(self.noise, SnapshotMixture)
         self._of_vectors = is_vector(data.shape[1:])
         super()._prepare(energy, data, batch, generator)
         self.sampler = self.init_args["sampler"] = self.noise.sampler
+        self.init_args["snapshots"] = self.noise.snapshots
         if not self.noise.until_served:
             self.init_args["interval"] = self.noise.interval
 
@@ -111,7 +107,8 @@ class AdaNCE(_Adaptive):
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-        snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
+        snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal. By default 3 for
+            images at a fixed K over 10 with a fitted c, where it keeps the model from going back and forth; else 1.
         centre: Fit c; by default where no ``margin`` is given and K is not 1, at which c is 0 anyway. Without it c
             is 0.
 
@@ -132,7 +129,7 @@ class AdaNCE(_Adaptive):
         noises: int = 1,
         normalize: bool = True,
         energy_penalty: float = 0.0,
-        snapshots: int = 1,
+        snapshots: int | None = None,
         centre: bool | None = None,
     ) -> None:
         starts = ChainStarts(start, rejuvenation, buffer)
@@ -175,7 +172,7 @@ class AdaBRM(_Adaptive):
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-        snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal.
+        snapshots: As for :class:`AdaNCE`, by default 1 where Ψ grows.
         centre: As for :class:`AdaNCE`.
 
     Raises:
@@ -196,7 +193,7 @@ class AdaBRM(_Adaptive):
         noises: int = 1,
         normalize: bool = True,
         energy_penalty: float = 0.0,
-        snapshots: int = 1,
+        snapshots: int | None = None,
         centre: bool | None = None,
     ) -> None:
         starts = ChainStarts(start, rejuvenation, buffer)
