@@ -22,7 +22,7 @@ from intervals_figures import TIMES
 import adance
 from adance.data import Dataset
 
-NAMES = "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-auto"
+NAMES = "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-K200,default-auto,one-K50"
 LONGER = "long-thesis-K1,long-default-K10"
 TURN, EVERY, WARM = 400, 100, 200
 
