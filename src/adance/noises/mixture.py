@@ -31,7 +31,7 @@ class SnapshotMixture(Snapshot):
         sampler: As for :class:`Snapshot`.
         starts: As for :class:`Snapshot`.
         interval: As for :class:`Snapshot`.
-        pool: As for :class:`Snapshot`, for each snapshot; not 0.
+        pool: As for :class:`Snapshot`, for each snapshot; not 0 for more than one.
         snapshots: m ≥ 1; by default 3 for images at a fixed interval over 10, and 1 else.
 
     Raises:
