@@ -24,29 +24,27 @@ class FastConv2d(nn.Conv2d):
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs ``(B, O, H', W')`` of inputs ``(B, C, H, W)``, in the type of the inputs."""
-        narrow = x.to(self.weight.dtype)
-        return self._convolve(narrow).to(x.dtype)
+        weight = self.weight  # a parametrized one is computed at each look
+        return self._convolve(x.to(weight.dtype), weight).to(x.dtype)
 
-    def _convolve(self, x: Tensor) -> Tensor:
+    def _convolve(self, x: Tensor, weight: Tensor) -> Tensor:
         (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
         h, w = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
         if h == w == 1:
-            return self._cover(x[:, :, : kh - ph, : kw - pw])
+            return self._cover(x[:, :, : kh - ph, : kw - pw], weight)
         if x.device.type == "cpu" and self.in_channels * kh * kw <= FEW_INPUTS:
-            return self._unfold(x, h, w)
-        return F.conv2d(
-            x.contiguous(memory_format=torch.channels_last), self.weight, self.bias, self.stride, self._pads
-        )
+            return self._unfold(x, weight, h, w)
+        return F.conv2d(x.contiguous(memory_format=torch.channels_last), weight, self.bias, self.stride, self._pads)
 
-    def _cover(self, x: Tensor) -> Tensor:
+    def _cover(self, x: Tensor, weight: Tensor) -> Tensor:
         """The one position at which the kernel covers all of ``x`` that it reaches: a linear layer."""
         (ph, pw), (h, w) = self._pads, x.shape[2:]
-        weight = self.weight[:, :, ph : ph + h, pw : pw + w]
+        weight = weight[:, :, ph : ph + h, pw : pw + w]
         # in the order in which they lie in memory
         rows, weight = x.permute(0, 2, 3, 1).flatten(1), weight.permute(0, 2, 3, 1).flatten(1)
         return F.linear(rows, weight, self.bias)[:, :, None, None]
 
-    def _unfold(self, x: Tensor, h: int, w: int) -> Tensor:
+    def _unfold(self, x: Tensor, weight: Tensor, h: int, w: int) -> Tensor:
         """A product with the ``h·w`` patches: so few inputs leave a convolution's own kernels idle."""
         (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
         padded = F.pad(x, (pw, pw, ph, ph)).permute(0, 2, 3, 1)
@@ -55,8 +53,11 @@ class FastConv2d(nn.Conv2d):
             for i in range(kh)
             for j in range(kw)
         ]
-        weight = self.weight.permute(0, 2, 3, 1).flatten(1)
-        return F.linear(torch.cat(patches, -1), weight, self.bias).permute(0, 3, 1, 2)
+        # a row for each input: the products of both gradients are several times faster than with a row for each output
+        rows = weight.permute(2, 3, 1, 0).flatten(0, 2).contiguous()
+        flat = torch.cat(patches, -1).flatten(0, 2)
+        outputs = flat @ rows if self.bias is None else torch.addmm(self.bias, flat, rows)
+        return outputs.unflatten(0, (len(x), h, w)).permute(0, 3, 1, 2)
 
     @property
     def _pads(self) -> tuple[int, int]:
