@@ -104,3 +104,9 @@ def test_counted_columns_are_a_header(tmp_path):
     table = tmp_path / "counted.csv"
     table.write_text("0,1,2\n5,6,7\n8,9,4\n")
     assert read_table(table).train.tolist() == [[5, 6, 7], [8, 9, 4]]
+
+
+def test_a_column_of_one_value_is_told_of(written):
+    path = written("a,b,c\n1,7,0\n2,7,0\n3,7,1\n4,7,0\n5,7,0\n6,7,1\n")
+    with pytest.warns(UserWarning, match=r"column 'b' has one value in all training rows, .* leave it out"):
+        load_data(path)

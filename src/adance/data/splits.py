@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.data.dataset import Dataset, Kind
 from adance.data.toy import Toy
-from adance.data.transforms import ImageScale, Standardize, Transform
+from adance.data.transforms import ImageScale, Standardize, Transform, constant_columns
 from adance.errors import InputError
 
 DARK = 64
@@ -102,6 +102,7 @@ def finish(splits: Splits, held_out: float, seed: int) -> Dataset:
 
 def _fit(splits: Splits) -> Transform:
     if splits.kind == "vector":
+        _warn_of_constants(splits)
         return Standardize.fit(splits.train)
     assert splits.test is not None
     if splits.train.dtype == torch.uint8 and splits.train.max() == 1:
@@ -110,6 +111,17 @@ def _fit(splits: Splits) -> Transform:
             "multiply them by 255, or store them as bool"
         )
     return image_scale(splits.name, splits.train, splits.test)
+
+
+def _warn_of_constants(splits: Splits) -> None:
+    constant = constant_columns(splits.train).nonzero().flatten().tolist()
+    if constant:
+        named = ", ".join(repr(splits.columns[i]) if splits.columns else str(i + 1) for i in constant)
+        warnings.warn(
+            f"{splits.name}: column {named:.200} has one value in all training rows, "
+            "along which there is no density to learn: leave it out",
+            stacklevel=2,
+        )
 
 
 def in_range(name: str, x: Tensor) -> None:

@@ -104,16 +104,9 @@ class Standardize:
 
     @classmethod
     def fit(cls, raw: Tensor) -> "Standardize":
-        """Statistics of the rows of `raw` (N, D).
-
-        A column counts as constant where its spread is only the rounding of float64.
-        """
+        """Statistics of the rows of `raw` (N, D)."""
         x = raw.to(torch.float64)
-        spread = x.amax(0) - x.amin(0)
-        # Scaled by the spread first: squares of tiny numbers would vanish.
-        std = ((x - x.amin(0)) / spread).std(0, correction=0) * spread
-        constant = (spread <= 1e-14 * x.abs().amax(0)) | (std == 0)
-        std = torch.where(constant, 1.0, std)
+        std = torch.where(constant_columns(x), 1.0, _deviation(x))
         return cls(tuple(x.mean(0).tolist()), tuple(std.tolist()))
 
     @property
@@ -142,6 +135,20 @@ class Standardize:
 
     def _statistics(self, like: Tensor) -> tuple[Tensor, Tensor]:
         return like.new_tensor(self.mean, dtype=torch.float64), like.new_tensor(self.std, dtype=torch.float64)
+
+
+def constant_columns(raw: Tensor) -> Tensor:
+    """Which columns of `raw` (N, D) hold one value, up to the rounding of float64: booleans (D,)."""
+    x = raw.to(torch.float64)
+    spread = x.amax(0) - x.amin(0)
+    return (spread <= 1e-14 * x.abs().amax(0)) | (_deviation(x) == 0)
+
+
+def _deviation(x: Tensor) -> Tensor:
+    """Standard deviations of columns (D,), NaN where all values are the same."""
+    # Scaled by the spread first: squares of tiny numbers would vanish.
+    low, spread = x.amin(0), x.amax(0) - x.amin(0)
+    return ((x - low) / spread).std(0, correction=0) * spread
 
 
 Transform = Identity | ImageScale | Standardize
