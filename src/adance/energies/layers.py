@@ -57,7 +57,7 @@ class FastConv2d(nn.Conv2d):
         rows = weight.permute(2, 3, 1, 0).flatten(0, 2).contiguous()
         flat = torch.cat(patches, -1).flatten(0, 2)
         outputs = flat @ rows if self.bias is None else torch.addmm(self.bias, flat, rows)
-        return outputs.view(len(x), h, w, -1).permute(0, 3, 1, 2)
+        return outputs.view(len(x), h, w, rows.shape[1]).permute(0, 3, 1, 2)
 
     @property
     def _pads(self) -> tuple[int, int]:

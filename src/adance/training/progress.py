@@ -42,6 +42,13 @@ class TrainingProgress:
         if self.bar is not None:
             self.bar.update(self.task, completed=step)
 
+    def say(self, text: str) -> None:
+        """One line between the others."""
+        if self.bar is not None:
+            self.bar.console.print(text, highlight=False)
+        elif self.lines:
+            print(text, file=sys.stderr, flush=True)
+
     def report(self, step: int, metrics: dict[str, float]) -> None:
         """Show metrics."""
         seconds = (time.monotonic() - self.began) / max(1, step - self.first)

@@ -68,6 +68,7 @@ class Reporter:
     def save_samples(self, run: Run) -> None:
         """Draw samples of the run as it stands, into the run folder."""
         n = 64 if self.data.kind == "image" else 1000
+        self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")
         with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside:
             save_picture(run, run.sample(n, seed=self.settings.seed), aside, self.data)
 
