@@ -1,9 +1,11 @@
+import re
+
 import pytest
 import torch
 from torch import nn
 
 from adance.energies import MLP, ConvNet, energy_and_gradient, freeze, refresh
-from adance.energies.fast import fast_copy
+from adance.energies.fast import chain_copy, fast_copy
 from adance.energies.layers import FastConv2d
 
 
@@ -36,6 +38,7 @@ def test_energy_and_gradient_are_those_of_the_plain_copy(shape, net):
         nn.Conv2d(3, 4, (9, 8), padding=(2, 1)),  # covers its padded input
         nn.Conv2d(3, 4, 7, 3, padding=(2, 1)),  # reaches beyond it
         nn.Conv2d(3, 4, 4, 9),  # one position, and not all of the input
+        nn.Conv2d(3, 4, 1, 20, padding=2),  # one position, on the padding alone
         nn.Conv2d(3, 4, 3, padding=1),  # few inputs
         nn.Conv2d(3, 4, (2, 3), (2, 1), padding=(0, 2)),
         nn.Conv2d(3, 4, (4, 3), (2, 3), padding=(1, 0)),  # many inputs
@@ -112,3 +115,64 @@ def test_thin_weights_lie_by_columns_and_are_refreshed_there(dtype):
     refresh(fast, plain)
     assert first.stride() == (1, 8)
     torch.testing.assert_close(first, weight.detach().to(first.dtype))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"padding_mode": "reflect"}, {"dilation": 2}, {"groups": 2}, {"padding": "same"}], ids=str
+)
+def test_our_convolution_is_torchs_whatever_it_is_given(options):
+    torch.manual_seed(0)
+    given = {"padding": 1} | options
+    ours, torchs = FastConv2d(4, 6, 3, **given), nn.Conv2d(4, 6, 3, **given)
+    torchs.load_state_dict(ours.state_dict())
+    x = torch.randn(5, 4, 7, 7)
+    torch.testing.assert_close(ours(x), torchs(x))
+    torch.testing.assert_close(ours(x[0]), torchs(x[0]))  # without a batch
+    torch.testing.assert_close(torch.vmap(ours)(x), torchs(x))
+    torch.testing.assert_close(fast_copy(freeze(ours))(x), torchs(x))
+
+
+class Viewing(nn.Module):
+    """Takes what a convolution returns for contiguous."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Conv2d(1, 64, 3)
+
+    def forward(self, x):
+        return self.layer(x).view(len(x), -1).square().sum(1)
+
+
+class Tied(nn.Module):
+    """Uses a layer's weight by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(20, 30)
+
+    def forward(self, x):
+        return (x - nn.functional.linear(torch.tanh(self.layer(x)), self.layer.weight.T)).square().sum(1)
+
+
+@pytest.mark.parametrize(
+    ("energy", "shape", "dtype", "told"),
+    [
+        (Viewing(), (1, 8, 8), None, r"chains of Viewing run without the layout that is fastest: view size"),
+        (Tied(), (20,), torch.bfloat16, r"chains of Tied run without bfloat16: .*dtype"),
+        (Tied(), (20,), None, None),
+    ],
+)
+def test_a_net_that_refuses_what_is_faster_gets_a_copy_that_works(energy, shape, dtype, told, recwarn):
+    x, plain = torch.randn(6, *shape), freeze(energy)
+    copied = chain_copy(plain, x, dtype)
+    for one, other in zip(energy_and_gradient(copied, x), energy_and_gradient(plain, x), strict=True):
+        torch.testing.assert_close(one, other)
+    assert copied is not plain
+    assert len(recwarn) == (told is not None)
+    assert told is None or re.match(told, str(recwarn[0].message))
+
+
+def test_a_net_that_works_gets_what_was_asked_for(recwarn):
+    plain = freeze(ConvNet((1, 8, 8)))
+    assert next(chain_copy(plain, torch.randn(3, 1, 8, 8), torch.bfloat16).parameters()).dtype == torch.bfloat16
+    assert not recwarn

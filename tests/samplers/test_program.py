@@ -12,8 +12,9 @@ from adance.energies import MLP, freeze, refresh
 from adance.energies.fast import fast_copy
 from adance.energies.spectral import normalize_layers
 from adance.noises import Snapshot
-from adance.samplers import HMC, MALA, ChainStarts, Langevin, RandomWalkMetropolis, run_chains
-from adance.samplers.program import block_lengths
+from adance.samplers import HMC, MALA, ChainStarts, Langevin, RandomWalkMetropolis, program, run_chains
+from adance.samplers.program import block_lengths, own
+from adance.samplers.record import StepInfo
 
 IMAGE = (1, 7, 7)
 KERNEL = Langevin(10, 1.0, 0.005, bounds=(-1, 1))
@@ -147,3 +148,57 @@ def test_what_cannot_be_compiled_says_so_once_and_goes_on(generator):
     both(Langevin(4, 0.1), energy, x)  # a second notice would be an error here
     with pytest.warns(UserWarning, match=r"HMC on Odd are not compiled"):
         both(HMC(2, 0.1), energy, x)
+
+
+class Quadratic(nn.Module):
+    def forward(self, x):
+        return x.square().sum(1)
+
+
+def test_one_program_too_many_is_run_without(monkeypatch):
+    monkeypatch.setattr(program, "PROGRAMS", 1)
+    torch.compiler.reset()
+    x, step_sizes = torch.randn(4, 2), (0.1, 0.2)
+    first, second = (Quadratic() for _ in step_sizes)
+    both(Langevin(4, 0.1), first, x)
+    with pytest.warns(UserWarning, match=r"Langevin on Quadratic are not compiled") as notices:
+        compiled, eager = both(Langevin(4, 0.2), second, x)
+    assert len([notice for notice in notices if "not compiled" in str(notice.message)]) == 1
+    assert torch.equal(compiled.x, eager.x)
+
+
+def test_a_cache_that_cannot_be_written_is_run_without(monkeypatch):
+    def refuse(*args):
+        raise NotADirectoryError("no such cache")
+
+    monkeypatch.setattr(program, "_compiled", lambda on_cuda: refuse)
+    x = torch.randn(4, 2)
+    with pytest.warns(UserWarning, match=r"Langevin on Quadratic are not compiled: no such cache$"):
+        compiled, eager = both(Langevin(4, 0.1), Quadratic(), x)
+    assert torch.equal(compiled.x, eager.x)
+
+
+def test_what_a_graph_returns_is_copied_before_its_next_replay():
+    x = torch.randn(3, 2)
+    seen = StepInfo(x[:, 0], x[:, 1], None)
+    copied, (first, *_, missing) = own((x, seen))
+    x.zero_()
+    assert copied.abs().min() > 0
+    assert first.abs().min() > 0
+    assert missing is None
+
+
+def test_of_energies_of_one_class_one_that_cannot_be_compiled_leaves_the_others(monkeypatch):
+    class Odd(nn.Module):
+        def forward(self, x):
+            return x * float(x.sum() > -1e9)
+
+    x = torch.randn(4, 2)
+    squared = nn.Flatten(), Quadratic()
+    with pytest.warns(UserWarning, match=r"Langevin on Sequential are not compiled"):
+        run_chains(Langevin(4, 0.1), nn.Sequential(Odd(), Quadratic()), x, compile=True)
+    calls = []
+    real = program._compiled
+    monkeypatch.setattr(program, "_compiled", lambda on_cuda: calls.append(1) or real(on_cuda))
+    both(Langevin(4, 0.1), nn.Sequential(*squared), x)
+    assert calls

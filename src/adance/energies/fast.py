@@ -6,14 +6,47 @@ and nothing that was compiled for it is compiled again.
 """
 
 import copy
+import warnings
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from adance.energies.layers import FastConv2d, FastLinear
+from adance.energies.conditional import Given
+from adance.energies.energy import energy_and_gradient, evaluate
+from adance.energies.layers import FastConv2d, FastLinear, is_plain
 
 THIN = 16
 """With fewer inputs a linear layer's weight lies by columns: the gradient's product with it is up to 5 times faster."""
+
+
+def chain_copy(frozen: nn.Module, x: Tensor, dtype: torch.dtype | None = None) -> nn.Module:
+    """What chains from ``x`` ``(B, *event)`` follow: the fastest copy of ``frozen`` that works, tried on two rows.
+
+    A net that views what a layer returns, or uses a layer's weight by itself, can refuse what is faster: then a notice
+    says why, and the copy is in the weights' own type, or a plain one.
+    """
+    x = x if isinstance(frozen, Given) else x[:2]
+    for kind in dict.fromkeys((dtype, None)):
+        fast = fast_copy(frozen, kind)
+        altered = any(isinstance(layer, (FastLinear, FastConv2d)) for layer in fast.modules())
+        reason = _refusal(fast, x) if altered else None
+        if reason is None:
+            return fast
+        if _refusal(frozen, x) is None:
+            without = "the layout that is fastest" if kind is None else str(kind).removeprefix("torch.")
+            warnings.warn(f"chains of {type(frozen).__name__} run without {without}: {reason:.200}", stacklevel=3)
+    return copy.deepcopy(frozen)
+
+
+def _refusal(energy: nn.Module, x: Tensor) -> str | None:
+    """Why it cannot be evaluated, with its gradient and without."""
+    try:
+        energy_and_gradient(energy, x)
+        with torch.no_grad():
+            evaluate(energy, x)
+    except (RuntimeError, TypeError, ValueError) as error:
+        return " ".join(str(error).split())
+    return None
 
 
 def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
@@ -29,7 +62,7 @@ def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
             layer.__class__ = FastLinear
             if layer.in_features < THIN:
                 layer.weight.data = layer.weight.data.T.contiguous().T
-        elif type(layer) is FastConv2d or (type(layer) is nn.Conv2d and _is_plain(layer)):
+        elif isinstance(layer, nn.Conv2d) and type(layer) in (FastConv2d, nn.Conv2d) and is_plain(layer):
             layer.__class__ = FastConv2d
             layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
         else:
@@ -37,8 +70,3 @@ def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
         if dtype is not None:
             layer.to(dtype)
     return fast
-
-
-def _is_plain(layer: nn.Conv2d) -> bool:
-    undilated = layer.groups == 1 and tuple(layer.dilation) == (1, 1)
-    return undilated and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)

@@ -16,22 +16,31 @@ class FastLinear(nn.Linear):
         return F.linear(x.to(self.weight.dtype), self.weight, self.bias).to(x.dtype)
 
 
+def is_plain(layer: nn.Conv2d) -> bool:
+    """Whether its groups and dilation are 1 and its padding numbers of zeros."""
+    undilated = layer.groups == 1 and tuple(layer.dilation) == (1, 1)
+    return undilated and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+
+
 class FastConv2d(nn.Conv2d):
     """A convolution that is written as a matrix product where it amounts to one, channels last elsewhere.
 
-    Its groups and dilation must be 1, its padding numbers of zeros.
+    With groups, dilation or other padding than numbers of zeros it is torch's own.
     """
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs ``(B, O, H', W')`` of inputs ``(B, C, H, W)``, in the type of the inputs."""
         weight = self.weight  # a parametrized one is computed at each look
-        return self._convolve(x.to(weight.dtype), weight).to(x.dtype)
+        narrow = x.to(weight.dtype)
+        as_products = x.ndim == 4 and is_plain(self)
+        y: Tensor = self._convolve(narrow, weight) if as_products else self._conv_forward(narrow, weight, self.bias)
+        return y.to(x.dtype)
 
     def _convolve(self, x: Tensor, weight: Tensor) -> Tensor:
         (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
         h, w = (x.shape[2] + 2 * ph - kh) // sh + 1, (x.shape[3] + 2 * pw - kw) // sw + 1
         if h == w == 1:
-            return self._cover(x[:, :, : kh - ph, : kw - pw], weight)
+            return self._cover(x[:, :, : max(kh - ph, 0), : max(kw - pw, 0)], weight)
         if x.device.type == "cpu" and self.in_channels * kh * kw <= FEW_INPUTS:
             return self._unfold(x, weight, h, w)
         return F.conv2d(x.contiguous(memory_format=torch.channels_last), weight, self.bias, self.stride, self._pads)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from adance.energies.conditional import Given
 from adance.energies.energy import evaluate, is_vector, reading
-from adance.energies.fast import fast_copy
+from adance.energies.fast import chain_copy
 from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
 from adance.noises.following import Follower
@@ -207,13 +207,13 @@ class Snapshot(Noise):
         counts = {name: torch.tensor(count, dtype=torch.int64) for name, count in spent.items()}
         return dict(zip(names, self.record.clone().unbind(), strict=True)) | share | counts
 
-    def _chain_energy(self) -> nn.Module:
-        """The snapshot's copy for chains, with its present weights."""
+    def _chain_energy(self, starts: Tensor) -> nn.Module:
+        """The snapshot's copy for chains from ``starts``, with its present weights."""
         assert self.frozen is not None, "prepare() first"
         if self._chain:
             refresh(self._chain[0].to(self.record.device), self.frozen)
         else:
-            self._chain = (fast_copy(self.frozen, self.chain_dtype),)
+            self._chain = (chain_copy(self.frozen, starts, self.chain_dtype),)
         return self._chain[0]
 
     def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -227,7 +227,7 @@ class Snapshot(Noise):
         with self.around_chains():
             chains = run_chains(
                 self.sampler,
-                self._chain_energy(),
+                self._chain_energy(starts),
                 starts,
                 generator=generator,
                 adapt=self.sampler.steps,

@@ -9,10 +9,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_map_only
 
 from adance.energies.energy import Energy, is_vector
 from adance.samplers.kernel import SplitKernel
@@ -21,10 +22,10 @@ from adance.samplers.record import StepInfo
 BLOCK_OF_VECTORS, BLOCK_OF_IMAGES = 10, 2
 """Most gradients in one program. More take longer to compile, and gain little where a step itself is long."""
 
-PROGRAMS = 64
+PROGRAMS = 256
 """Most programs in one process."""
 
-_refused: set[tuple[type, type]] = set()
+_refused: WeakKeyDictionary[Any, set[type]] = WeakKeyDictionary()
 
 
 def walk_in_blocks(
@@ -81,12 +82,22 @@ def advance(
 
 
 def say_not_compiled(kernel: object, energy: Energy, reason: str) -> None:
-    """Say once for each kind of kernel and energy that their chains run without compilation, and why."""
-    key = type(kernel), type(energy)
-    if key not in _refused:
-        _refused.add(key)
-        reason = " ".join(reason.split())
-        warnings.warn(f"chains of {key[0].__name__} on {key[1].__name__} are not compiled: {reason:.300}", stacklevel=4)
+    """Say once for each energy and kind of kernel that their chains run without compilation, and why."""
+    kinds = _refused_kinds(energy)
+    if type(kernel) not in kinds:
+        kinds.add(type(kernel))
+        # of what torch says the first paragraph; the rest is advice to its developers
+        reason = " ".join(reason.strip().partition("\n\n")[0].split())
+        names = f"{type(kernel).__name__} on {type(energy).__name__}"
+        warnings.warn(f"chains of {names} are not compiled: {reason:.300}", stacklevel=4)
+
+
+def _refused_kinds(energy: Energy) -> set[type]:
+    """Kinds of kernels whose chains on ``energy`` cannot be compiled."""
+    try:
+        return _refused.setdefault(energy, set())
+    except TypeError:  # it cannot be hashed, or not be referred to weakly
+        return _refused.setdefault(type(energy), set())
 
 
 def _draw(
@@ -105,20 +116,23 @@ def _run_compiled(
     kernel: SplitKernel, energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
 ) -> tuple[Any, Tensor, StepInfo] | None:
     """What the compiled program returns, or ``None`` where there can be none; the first time it says why."""
-    if (type(kernel), type(energy)) in _refused:
+    if type(kernel) in _refused_kinds(energy):
         return None
     from torch._dynamo import config
-    from torch._dynamo.exc import TorchDynamoException
 
     on_cuda = state.x.is_cuda
     try:
-        with config.patch(recompile_limit=PROGRAMS):
+        with config.patch(recompile_limit=PROGRAMS, accumulated_recompile_limit=PROGRAMS):
             moved = _compiled(on_cuda)(kernel, energy, state, numbers, adapting)
-    except TorchDynamoException as error:
-        say_not_compiled(kernel, energy, str(error))
+    except Exception as error:  # whatever a compiler, its cache or its limits say; what the energy says it says again
+        say_not_compiled(kernel, energy, str(error) or type(error).__name__)
         return None
-    # the next replay of a CUDA graph writes where this one wrote
-    return tree_map(torch.clone, moved) if on_cuda else moved
+    return own(moved) if on_cuda else moved
+
+
+def own(moved: Any) -> Any:
+    """Copies of all tensors in ``moved``: the next replay of a CUDA graph writes where this one wrote."""
+    return tree_map_only(Tensor, torch.clone, moved)
 
 
 @cache

@@ -14,7 +14,7 @@ from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.by_class import ClassMLP
 from adance.energies.conditional import Completion
 from adance.energies.energy import evaluate
-from adance.energies.fast import fast_copy
+from adance.energies.fast import chain_copy
 from adance.energies.frozen import freeze
 from adance.errors import InputError
 from adance.randomness import check_seed
@@ -122,7 +122,7 @@ class Run:
         starts = self.starts(n, start, generator)
         steps = self.sampling_steps if steps is None else steps
         compiled = decide_compile(compile, self.sampler, self.energy, starts, steps, n)
-        energy = fast_copy(self.energy) if compiled else self.energy
+        energy = chain_copy(self.energy, starts)
         if (given is None) != (kept is None):
             raise InputError("completion needs both: given, the events, and kept, what to keep of them")
         completion = None
