@@ -43,8 +43,9 @@ def describe(made: object) -> dict[str, Any]:
     """
     args = getattr(made, "init_args", None)
     if args is None:
-        raise InputError(f"{_path(type(made))} does not remember its arguments; call adance.remember(made, arguments)")
-    return {"class_path": _path(type(made)), "init_args": {name: _plain(value) for name, value in args.items()}}
+        name = class_path(type(made))
+        raise InputError(f"{name} does not remember its constructor's arguments: adance.remember(it, {{name: value}})")
+    return {"class_path": class_path(type(made)), "init_args": {name: _plain(value) for name, value in args.items()}}
 
 
 def find_class(config: Mapping[str, Any], kind: type[T]) -> type[T]:
@@ -75,13 +76,13 @@ def build(config: Mapping[str, Any], kind: type[T]) -> T:
     try:
         made = found(**args)
     except TypeError as error:
-        raise InputError(f"cannot make {_path(found)}: {error}") from None
+        raise InputError(f"cannot make {class_path(found)}: {error}") from None
     if not isinstance(made, Configurable):
         remember(made, args)
     return made
 
 
-def _path(made_from: type) -> str:
+def class_path(made_from: type) -> str:
     """Where the class is to be had, in the shortest of its packages that has it: that stays when files are moved."""
     parts = made_from.__module__.split(".")
     for length in range(1, len(parts) + 1):

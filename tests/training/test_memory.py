@@ -33,6 +33,13 @@ def test_freed_memory_is_used_again_inside():
         assert min(pages_of_a_second_use() for _ in range(5)) < PAGES // 10
 
 
+def test_one_inside_another_leaves_it_kept():
+    with kept_memory(torch.device("cpu")):
+        with kept_memory(torch.device("cpu")):
+            pass
+        assert min(pages_of_a_second_use() for _ in range(5)) < PAGES // 10
+
+
 def test_it_is_given_back_at_the_end():
     with kept_memory(torch.device("cpu")):
         torch.ones(4 * SIZE, dtype=torch.uint8)

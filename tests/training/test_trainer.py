@@ -7,11 +7,13 @@ import yaml
 from torch import nn
 
 import adance
+from adance.contrasts import Logistic
 from adance.data import Dataset, Identity
 from adance.energies import MLP
 from adance.energies.frozen import folded_state
 from adance.errors import InputError
-from adance.objectives import NCE
+from adance.noises import FixedNoise
+from adance.objectives import NCE, Contrastive
 from adance.training import Settings, Trainer, load
 from adance.training.average import WeightAverage
 
@@ -183,11 +185,39 @@ def test_metrics_have_the_held_out_energy_and_the_rate(train, tmp_path, digits):
     assert all(row["energy_data"] != row["energy_noise"] for row in rows)
 
 
-def test_an_energy_that_does_not_say_how_it_was_made_is_refused_before_anything_is_written(points, tmp_path):
-    trainer = Trainer(Quadratic(), NCE(), points, Settings(steps=3, batch_size=16), tmp_path / "run")
-    with pytest.raises(InputError, match=r"Quadratic does not remember its arguments; call adance\.remember"):
+def test_an_energy_that_does_not_say_how_it_was_made_is_given_again_to_open_the_run(points, tmp_path):
+    settings = Settings(steps=3, batch_size=16)
+    trainer = Trainer(Quadratic(), NCE(), points, settings, tmp_path / "run", show_progress=False)
+    with pytest.warns(UserWarning, match=r"cannot make its energy again: .*Quadratic does not remember"):
+        run = trainer.fit()
+    with pytest.raises(InputError, match=r"how its energy, a .*Quadratic, is made; give it to adance\.load"):
+        load(tmp_path / "run")
+    x = torch.ones(2, 3)
+    assert torch.equal(load(tmp_path / "run", energy=Quadratic()).score(x), run.score(x))
+    Trainer.resume(tmp_path / "run", points, Quadratic(), steps=5, show_progress=False).fit()
+
+
+def test_an_objective_of_any_law_is_trained_and_its_run_opened(points, tmp_path):
+    law = torch.distributions.MultivariateNormal(torch.zeros(3), 4 * torch.eye(3))
+    energy, objective = adance.MLP((3,), [8]), Contrastive(Logistic(), FixedNoise(law), learn_log_z=True)
+    trainer = Trainer(energy, objective, points, Settings(steps=3), tmp_path / "run", show_progress=False)
+    with pytest.warns(UserWarning, match=r"cannot make its objective again: .*MultivariateNormal"):
+        run = trainer.fit()
+    again = load(tmp_path / "run")
+    assert again.kernel is None
+    assert again.log_normalizer == run.log_normalizer
+    with pytest.raises(InputError, match=r"how its objective, a .*Contrastive, is made; give it to adance\.Trainer"):
+        Trainer.resume(tmp_path / "run", points, steps=5)
+    Trainer.resume(tmp_path / "run", points, None, objective, steps=5, show_progress=False).fit()
+
+
+def test_a_class_that_only_the_script_knows_is_told_of(points, tmp_path, monkeypatch):
+    monkeypatch.setattr(Quadratic, "__module__", "__main__")
+    energy = Quadratic(4)
+    adance.remember(energy, {"power": 4})
+    trainer = Trainer(energy, NCE(), points, Settings(steps=3), tmp_path / "run", show_progress=False)
+    with pytest.warns(UserWarning, match=r"its class is defined in the script itself"):
         trainer.fit()
-    assert not (tmp_path / "run").exists()
 
 
 def test_an_energy_of_ones_own_is_made_again_from_what_it_remembers(points, tmp_path):

@@ -68,7 +68,7 @@ def run(argv: list[str]) -> None:
 def _check_output(model: Run, out: Path) -> None:
     if out.suffix not in (".png", ".npz"):
         raise InputError(f"--out {out}: samples are written as .png or .npz")
-    if out.suffix == ".png" and not has_picture(model.data):
+    if out.suffix == ".png" and not has_picture(model.data, model.energy):
         raise InputError(f"events of shape {model.event_shape} have no picture; give --out FILE.npz")
 
 

@@ -34,6 +34,8 @@ class ClassMLP(Configurable, Given):
         InputError: There are fewer than two classes.
     """
 
+    needs_condition = False
+
     def __init__(
         self,
         event_shape: Sequence[int],

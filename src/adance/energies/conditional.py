@@ -70,6 +70,9 @@ class Given(nn.Module):
         self.given.z = z
         return self
 
+    needs_condition = True
+    """Whether there is no energy as long as no condition is set."""
+
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)``.
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from adance.configurable import build, describe, find_class
+from adance.configurable import build, class_path, describe, find_class
 from adance.data.dataset import Dataset
 from adance.data.load import load_data
 from adance.errors import InputError
 from adance.objectives.objective import Objective
+from adance.samplers.kernel import Kernel
 from adance.training.settings import Settings
 
 DATA_KEYS = {"data": "source", "data_seed": "seed", "held_out": "held_out", "image_size": "image_size"}
@@ -23,22 +25,38 @@ FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
 
 
 def make_config(data: Dataset, energy: nn.Module, objective: Objective, settings: Settings) -> dict[str, Any]:
-    """The config of a run with these parts, as plain values.
+    """The config of a run with these parts, as plain values; a warning says which part it cannot describe.
 
     Raises:
-        InputError: A part does not remember how it was made.
+        InputError: The kernel of the objective's chains cannot be described.
     """
     source = data.source or {}
-    described = describe(energy)
-    shape_name = _shape_name(type(energy))
-    if described["init_args"].get(shape_name) == list(data.event_shape):
-        del described["init_args"][shape_name]
+    described = _describe(energy, "energy", "adance.load(folder, energy=...)")
+    shape_name, arguments = _shape_name(type(energy)), described["init_args"] or {}
+    if arguments.get(shape_name) == list(data.event_shape):
+        del arguments[shape_name]
+    if objective.sampler is not None:
+        describe(objective.sampler)
     return {
         **{name: source.get(argument) for name, argument in DATA_KEYS.items()},
         "energy": described,
-        "objective": describe(objective),
+        "objective": _describe(objective, "objective", "adance.Trainer.resume(folder, objective=...)"),
         **{name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(settings).items()},
     }
+
+
+def _describe(part: object, name: str, again: str) -> dict[str, Any]:
+    """How ``part`` is made; where it does not remember that, its class alone, and a warning."""
+    path, reason = class_path(type(part)), ""
+    try:
+        described = describe(part)
+        if path.startswith("__main__."):
+            reason = "its class is defined in the script itself, where no other finds it"
+    except InputError as error:
+        described, reason = {"class_path": path, "init_args": None}, str(error)
+    if reason:
+        warnings.warn(f"the run's config cannot make its {name} again: {reason}; give it to {again}", stacklevel=5)
+    return described
 
 
 @contextmanager
@@ -70,7 +88,7 @@ def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Modul
     Raises:
         InputError: It cannot be made.
     """
-    described = config["energy"]
+    described = _known(config, "energy", "adance.load(folder, energy=...)")
     shape_name = _shape_name(find_class(described, nn.Module))
     args = {shape_name: list(event_shape), **(described.get("init_args") or {})}
     return build({**described, "init_args": args}, nn.Module)
@@ -82,7 +100,26 @@ def objective_of(config: Mapping[str, Any]) -> Objective:
     Raises:
         InputError: It cannot be made.
     """
-    return build(config["objective"], Objective)  # type: ignore[type-abstract]
+    described = _known(config, "objective", "adance.Trainer.resume(folder, objective=...)")
+    return build(described, Objective)  # type: ignore[type-abstract]
+
+
+def kernel_of(config: Mapping[str, Any]) -> Kernel | None:
+    """The kernel of the objective's chains; an objective whose making is not known has none.
+
+    Raises:
+        InputError: It cannot be made.
+    """
+    return None if config["objective"].get("init_args", {}) is None else objective_of(config).sampler
+
+
+def _known(config: Mapping[str, Any], name: str, again: str) -> Mapping[str, Any]:
+    described: Mapping[str, Any] = config[name]
+    if described.get("init_args", {}) is None:
+        raise InputError(
+            f"the run's config does not say how its {name}, a {described['class_path']}, is made; give it to {again}"
+        )
+    return described
 
 
 def data_of(config: Mapping[str, Any]) -> Dataset:

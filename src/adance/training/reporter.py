@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from adance.data.dataset import Dataset
-from adance.energies.conditional import conditioned
+from adance.energies.conditional import Given, conditioned
 from adance.energies.energy import evaluate, reading, unwrap
 from adance.objectives.objective import LossOutput
 from adance.training.files import whole_file
@@ -67,9 +67,12 @@ class Reporter:
 
     def save_samples(self, run: Run) -> None:
         """Draw samples of the run as it stands, into the run folder."""
-        n = 64 if self.data.kind == "image" else 1000
+        n, labels = 64 if self.data.kind == "image" else 1000, None
+        if isinstance(run.energy, Given) and run.energy.needs_condition and self.data.train_labels is not None:
+            labels = self.data.train_labels[:n].to(run.device)
+            n = len(labels)
         self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")
-        with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside:
+        with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside, conditioned(run.energy, labels):
             save_picture(run, run.sample(n, seed=self.settings.seed), aside, self.data)
 
     @torch.no_grad()

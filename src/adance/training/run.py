@@ -22,7 +22,7 @@ from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 from adance.samplers.sampling import draw_samples, sampling_steps
 from adance.training import checkpoint as ckpt
-from adance.training.config import data_of, energy_of, objective_of, seeded
+from adance.training.config import data_of, energy_of, kernel_of, seeded
 from adance.training.devices import find_device
 from adance.training.memory import kept_memory
 from adance.training.run_folder import RunFolder
@@ -246,7 +246,7 @@ def load(
     return Run(
         folder=run_folder,
         energy=freeze(energy).to(placed),
-        kernel=objective_of(config).sampler,
+        kernel=kernel_of(config),
         data=description,
         step=state["step"],
         averaged=averaged,

@@ -4,17 +4,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
+from adance.energies.conditional import Given
 from adance.pictures.grid import save_grid
 from adance.pictures.plane import save_plane
 from adance.training.run import Run
 
 
-def has_picture(data: dict[str, Any]) -> bool:
-    """Whether events of these data can be drawn: images, and points of the plane."""
-    return data["kind"] == "image" or list(data["event_shape"]) == [2]
+def has_picture(data: dict[str, Any], energy: nn.Module) -> bool:
+    """Whether events of these data can be drawn: images, and points of the plane beside the energy's one density."""
+    one_density = not (isinstance(energy, Given) and energy.needs_condition)
+    return data["kind"] == "image" or (list(data["event_shape"]) == [2] and one_density)
 
 
 def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:

@@ -13,6 +13,7 @@ REAL = ("lr", "ema", "data_noise", "energy_limit")
 Compile = Literal["auto", "on", "off"] | bool
 """Whether chains are compiled; YAML reads a bare ``on`` or ``off`` as a boolean."""
 
+COMPILE = ("auto", "on", "off", True, False)
 CHAIN_DTYPES = ("auto", "float32", "bfloat16")
 
 
@@ -98,7 +99,7 @@ class Settings:
         schedules = ("inverse", "constant", "linear", "cosine")
         self._require("schedule", self.schedule in schedules, ", ".join(schedules))
 
-        self._require("compile", self.compile in ("auto", "on", "off", True, False), "auto, on or off")
+        self._require("compile", self.compile in COMPILE, "auto, on or off")
         self._require("chain_dtype", self.chain_dtype in CHAIN_DTYPES, ", ".join(CHAIN_DTYPES))
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:

@@ -12,7 +12,7 @@ from adance.errors import InputError
 from adance.noises.snapshot import Snapshot
 from adance.objectives.objective import Objective
 from adance.samplers.kernel import Kernel, SplitKernel
-from adance.training.settings import Compile, Settings
+from adance.training.settings import COMPILE, Compile, Settings
 
 WORTH = 60.0
 """Seconds that compiling must save; it costs about half as much."""
@@ -27,19 +27,28 @@ def set_chains(objective: Objective, energy: nn.Module, x: Tensor, settings: Set
     Raises:
         InputError: bfloat16 is asked for with an adjusted kernel.
     """
-    for noise in objective.modules():
-        if isinstance(noise, Snapshot) and noise.sampler is not None:
-            steps = settings.steps * noise.sampler.steps / (noise.interval if noise.pool_size else 1)
-            rows = noise.pool_size or settings.batch_size
-            noise.compile_chains = decide_compile(settings.compile, noise.sampler, energy, x, steps, rows)
-            noise.chain_dtype = _dtype(settings.chain_dtype, noise, x)
+    snapshots = [noise for noise in objective.modules() if isinstance(noise, Snapshot)]
+    if not snapshots and (settings.compile in ("on", True) or settings.chain_dtype != "auto"):
+        name = type(objective).__name__
+        warnings.warn(f"{name} runs no chains, so compile and chain_dtype change nothing", stacklevel=4)
+    for noise in snapshots:
+        assert noise.sampler is not None
+        steps = settings.steps * noise.sampler.steps / (noise.interval if noise.pool_size else 1)
+        rows = noise.pool_size or settings.batch_size
+        noise.compile_chains = decide_compile(settings.compile, noise.sampler, energy, x, steps, rows)
+        noise.chain_dtype = _dtype(settings.chain_dtype, noise, x)
 
 
 def decide_compile(choice: Compile, kernel: Kernel, energy: nn.Module, x: Tensor, steps: float, rows: int) -> bool:
     """Whether to compile chains of ``rows`` rows that take ``steps`` steps in all; ``auto``: where it saves a minute.
 
     That is reckoned from the arithmetic of the energy at ``x`` ``(B, *event)``, so it is the same on every run.
+
+    Raises:
+        InputError: There is no such choice.
     """
+    if choice not in COMPILE:
+        raise InputError(f"compile must be auto, on or off, got {choice!r}")
     if choice != "auto":
         return choice in ("on", True)
     if not isinstance(kernel, SplitKernel):

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,8 @@ class Trainer:
         self.reporter.end()
         if self.profile.on and self.accelerator.is_main_process:
             x = self.data.batch(torch.zeros(1, dtype=torch.int64)).to(self.device)
-            print(self.profile.report(unwrap(self.energy), self.objective, x), file=sys.stderr)
+            with self._conditioned_on_one():
+                print(self.profile.report(unwrap(self.energy), self.objective, x), file=sys.stderr)
         return self.run()
 
     def run(self) -> Run:
@@ -177,15 +179,21 @@ class Trainer:
             fit_base(sample)
         # first of all, since with many processes it brings all to the weights of the first
         self.energy = self.accelerator.prepare(energy)
-        self.objective.prepare(self.energy, sample, self.settings.batch_size, self.generator)
-        self.profile.watch_chains(self.objective)
-        set_chains(self.objective, unwrap(self.energy), sample, self.settings)
+        with self._conditioned_on_one():
+            self.objective.prepare(self.energy, sample, self.settings.batch_size, self.generator)
+            self.profile.watch_chains(self.objective)
+            set_chains(self.objective, unwrap(self.energy), sample, self.settings)
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
         self.state = TrainingState(unwrap(self.energy), self.objective, self.optimizers, self.average, self.generator)
         self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.look_every = 1 if self.device.type == "cpu" else 20
+
+    def _conditioned_on_one(self) -> AbstractContextManager[None]:
+        """Inside, a conditional energy is that of the first row's label, whatever rows it is given."""
+        labels = self.data.train_labels
+        return conditioned(unwrap(self.energy), None if labels is None else labels[:1].to(self.device))
 
     def _optimize(self, step: int) -> LossOutput:
         with self.profile.part("data"):
@@ -219,7 +227,7 @@ class Trainer:
             self._save_samples()
 
     def _save_samples(self) -> None:
-        if self.accelerator.is_main_process and has_picture(self.data_description):
+        if self.accelerator.is_main_process and has_picture(self.data_description, unwrap(self.energy)):
             self.reporter.save_samples(self.run())
 
     def _create(self) -> None:
