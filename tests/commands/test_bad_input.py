@@ -76,6 +76,8 @@ TRAIN = [
     ("--steps many", "--steps: expected a whole number. Got value: many"),
     ("--steps 1.5", "--steps: "),
     ("--objective.interval Auto", "--interval: expected a whole number or 'auto'"),
+    ("--compile maybe", "--compile: expected one of 'auto', 'on', 'off'; got 'maybe'"),
+    ("--compile=", "--compile: expected one of 'auto', 'on', 'off'; got ''"),
     ("--lr fast", "--lr: "),
     ("--flip 3", "--flip: "),
     ("--energy.hidden wide", "--energy: --hidden: "),
@@ -132,6 +134,19 @@ def test_train(argv, message, tiny, nets, bytes_under):
     assert answer.error.startswith("adance train: error: ")
     assert message in answer.error
     assert bytes_under() == before
+
+
+def test_parts_of_a_sampler_that_is_not_named(adance):
+    answer = adance("train", "--data", "digits", "--objective.sampler.steps", "5")
+    assert answer.status == 2
+    assert "that of images is Langevin with steps=30, step_size=1, noise_std=0.005, that of vectors" in answer.error
+
+
+def test_chains_that_drown_the_data_are_told_of(adance):
+    argv = "--objective.sampler Langevin --objective.sampler.steps 1 --steps 1 --batch_size 16 --quiet".split()
+    answer = adance("train", "--data", "digits", *argv)
+    assert answer.status == 0
+    assert "every step of Langevin adds noise of 1.41 to data whose deviation is 0.75" in answer.error
 
 
 def test_a_config_that_is_no_text(tiny, tmp_path, bytes_under):

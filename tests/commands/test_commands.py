@@ -44,6 +44,7 @@ def test_train_says_where_the_run_and_its_picture_are(tiny, tmp_path):
 
 def test_train_takes_the_first_free_folder(adance):
     options = "--energy MLP --energy.hidden [4] --objective.sampler Langevin --objective.sampler.steps 1"
+    options += " --objective.sampler.noise_std 0.005"
     for number in (1, 2):
         argv = [*options.split(), "--steps", "1", "--ema", "0", "--quiet", "--device", "cpu"]
         answer = adance("train", "--data", "digits", *argv)

@@ -2,13 +2,14 @@
 
 import pytest
 import torch
+from torch import nn
 
-from adance import AdaNCE, InputError, Settings, Trainer, load
+from adance import AdaNCE, InputError, Settings, Trainer, load, load_data
 from adance.data import Dataset, Identity
 from adance.energies import ClassMLP, freeze
-from adance.energies.conditional import conditioned
+from adance.energies.conditional import Given, conditioned
 from adance.objectives import ContrastiveDivergence, MaximumLikelihood, ScoreMatching
-from adance.samplers import MALA
+from adance.samplers import MALA, Langevin
 
 
 def classes(n, seed):
@@ -111,3 +112,35 @@ def test_a_resumed_run_is_the_run(data, tmp_path):
     for part in ("energy", "objective", "optimizer", "random"):
         whole, parts = (tmp_path / out / "checkpoints/00000009" / f"{part}.safetensors" for out in ("whole", "parts"))
         assert whole.read_bytes() == parts.read_bytes()
+
+
+class OfClass(nn.Module):
+    """E(x, y) that takes each image's label beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(64 + 10, 16), nn.SiLU(), nn.Linear(16, 1))
+
+    def forward(self, x, y):
+        return self.net(torch.cat([x.flatten(1), nn.functional.one_hot(y.long(), 10).to(x)], 1)).squeeze(1)
+
+
+@pytest.mark.parametrize(
+    "objective", [lambda: MaximumLikelihood(Langevin(3, 1.0, 0.005)), lambda: AdaNCE(Langevin(3, 1.0, 0.005))]
+)
+def test_any_energy_given_labels_is_trained_and_its_samples_drawn(objective, tmp_path, capsys):
+    data = load_data("digits")
+    energy = Given(OfClass())
+    trainer = Trainer(energy, objective(), data, Settings(steps=4, batch_size=16), tmp_path / "run", profile=True)
+    with pytest.warns(UserWarning, match="cannot make its energy again"):
+        run = trainer.fit()
+    assert (tmp_path / "run" / "samples" / "00000004.png").exists()
+    assert "GFLOP/s" in capsys.readouterr().err
+    assert energy.given.z is None
+    labels = data.train_labels[:6]
+    x = data.batch(torch.arange(6))
+    with conditioned(run.energy, labels):
+        torch.testing.assert_close(run.score(x), run.energy.energy(x, labels))
+        assert run.sample(6, steps=2).shape == x.shape
+    with pytest.raises(InputError, match="needs its condition"):
+        run.sample(6, steps=2)

@@ -5,8 +5,11 @@ import warnings
 import pytest
 import torch
 
-from adance.energies import MLP
-from adance.objectives import AdaNCE
+from adance.energies import MLP, ClassMLP
+from adance.energies.conditional import conditioned
+from adance.errors import InputError
+from adance.objectives import NCE, AdaNCE
+from adance.samplers import Langevin
 from adance.training import Settings, speed
 
 DEVICE_CAN = [True, False]
@@ -34,3 +37,26 @@ def test_asking_for_emulated_bfloat16_warns(can, monkeypatch):
         assert chosen(monkeypatch, can, chain_dtype="bfloat16") == torch.bfloat16
     assert len(caught) == (0 if can else 1)
     assert all("emulates" in str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize("settings", [{"compile": "on"}, {"chain_dtype": "float32"}])
+def test_what_changes_nothing_is_told_of(settings, recwarn):
+    x, energy, objective = torch.randn(64, 2), MLP((2,)), NCE()
+    objective.prepare(energy, x, 64)
+    speed.set_chains(objective, energy, x, Settings())
+    assert not recwarn
+    with pytest.warns(UserWarning, match="NCE runs no chains, so compile and chain_dtype change nothing"):
+        speed.set_chains(objective, energy, x, Settings(**settings))
+
+
+def test_there_is_no_other_choice():
+    with pytest.raises(InputError, match="compile must be auto, on or off, got 'bogus'"):
+        speed.decide_compile("bogus", Langevin(), MLP((2,)), torch.randn(4, 2), 10, 4)
+
+
+def test_a_conditional_energy_is_reckoned_as_one_of_a_class():
+    x, energy = torch.randn(4, 1, 8, 8), ClassMLP((1, 8, 8), classes=10)
+    with conditioned(energy, torch.tensor([3])):
+        assert speed.gradient_flops(energy, x) == pytest.approx(speed.gradient_flops(energy, x[:1]))
+        one = speed.gradient_flops(energy, x)
+    assert speed.gradient_flops(energy, x) == pytest.approx(10 * one)

@@ -61,8 +61,18 @@ def readable(message: str) -> str:
         ),
         (r"Expected a int - expected one of ('\w+')", r"expected a whole number or \1"),
         (
+            r"--sampler: Expected an instantiatable class, but adance\.[\w.]+ is abstract",
+            "--sampler is left to the library: name one before you set its parts; that of images is Langevin with "
+            "steps=30, step_size=1, noise_std=0.005, that of vectors MALA with steps=50",
+        ),
+        (
             r"--(\w+): Expected an instantiatable class, but adance\.[\w.]+ is abstract",
             r"the \1 is left to the library: name one before you set its parts",
+        ),
+        (
+            r"Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (expected one of .*?)"
+            r" - Expected a bool Given value type: \w+ Given value: ?(.*)",
+            r"\1; got '\2'",
         ),
         (r"Expected a int\b", "expected a whole number"),
     ):

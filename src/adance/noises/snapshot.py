@@ -19,7 +19,7 @@ from adance.noises.pool import Pool
 from adance.noises.refreshes import Interval, Refreshes
 from adance.numbers import is_whole
 from adance.samplers.chains import run_chains
-from adance.samplers.defaults import default_sampler, default_start_law
+from adance.samplers.defaults import default_sampler, default_start_law, warn_of_noise
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts
 
@@ -96,6 +96,7 @@ class Snapshot(Noise):
         """Settle sampler, interval and pool size for ``batch`` noises a step; take a snapshot; fill the buffer."""
         self._begin()
         self.sampler = self._given_sampler or default_sampler(data.shape[1:])
+        warn_of_noise(self.sampler, data)
         vectors, conditional = is_vector(data.shape[1:]), isinstance(energy, Given)
         self._settle_starts(vectors, conditional)
         self._settle_pool(vectors, conditional, batch)
@@ -218,13 +219,10 @@ class Snapshot(Noise):
 
     def _run(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
         assert self.sampler is not None, "prepare() first"
-        if self.follower is not None and self._stale:
-            assert self.frozen is not None
-            assert self.starts.buffer is not None
-            found = self.follower.bring(self.starts.buffer, self.frozen, self.sampler, generator, self._step_size)
-            self._step_size, self._gradients = found.step_size, self._gradients + found.gradients
-        starts = self.starts.draw(n, data, generator)
         with self.around_chains():
+            if self.follower is not None and self._stale:
+                self._follow(self.follower, self.sampler, generator)
+            starts = self.starts.draw(n, data, generator)
             chains = run_chains(
                 self.sampler,
                 self._chain_energy(starts),
@@ -239,6 +237,13 @@ class Snapshot(Noise):
         restarted = self.record[2] + (~chains.finite).sum()
         self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted]))
         return self.starts.take_back(chains.x, chains.finite, generator)
+
+    def _follow(self, follower: Follower, sampler: Kernel, generator: torch.Generator | None) -> None:
+        """Bring the buffer's chains to the law of the snapshot."""
+        assert self.frozen is not None
+        assert self.starts.buffer is not None
+        found = follower.bring(self.starts.buffer, self.frozen, sampler, generator, self._step_size)
+        self._step_size, self._gradients = found.step_size, self._gradients + found.gradients
 
     def get_extra_state(self) -> Tensor:
         """What is neither weight nor buffer: gradients so far, whether the pool is stale, refreshes, step size."""

@@ -1,5 +1,7 @@
 """The kernel, the law that chains start from and the rejuvenation rate that are used when none are named."""
 
+import warnings
+
 from torch import Tensor
 
 from adance.energies.analytic import Density, Gaussian, Uniform
@@ -14,6 +16,17 @@ def default_sampler(event_shape: tuple[int, ...]) -> Kernel:
     if is_vector(event_shape):
         return MALA(steps=50)
     return Langevin(steps=30, step_size=1.0, noise_std=0.005)
+
+
+def warn_of_noise(kernel: Kernel, data: Tensor) -> None:
+    """Say where one step of ``kernel`` would drown ``data`` ``(N, *event)`` in noise."""
+    deviation = float(data.std())
+    if isinstance(kernel, Langevin) and kernel.noise_std > deviation > 0:
+        warnings.warn(
+            f"every step of Langevin adds noise of {kernel.noise_std:.3g} to data whose deviation is {deviation:.2g}: "
+            "its chains hold noise alone; give noise_std, 0.005 for images, or a smaller step_size",
+            stacklevel=5,
+        )
 
 
 def default_rejuvenation(event_shape: tuple[int, ...]) -> float:

@@ -41,6 +41,8 @@ class TrainingProgress:
         """Step ``step`` is done."""
         if self.bar is not None:
             self.bar.update(self.task, completed=step)
+        elif self.lines and self._is_time():
+            self._print(step)
 
     def say(self, text: str) -> None:
         """One line between the others."""
@@ -51,12 +53,27 @@ class TrainingProgress:
 
     def report(self, step: int, metrics: dict[str, float]) -> None:
         """Show metrics."""
-        seconds = (time.monotonic() - self.began) / max(1, step - self.first)
-        rate = f"{1 / seconds:.1f} steps/s" if seconds < 1 else f"{seconds:.2f} s/step"
         note = "  ".join(f"{name} {metrics[name]:.4g}" for name in SHOWN if name in metrics)
         if self.bar is not None:
-            self.bar.update(self.task, completed=step, note=f"{rate}  {note}")
-        elif self.lines and (step == self.steps or time.monotonic() - self.said > SECONDS_BETWEEN_LINES):
-            self.said = time.monotonic()
-            left = seconds * (self.steps - step)
-            print(f"step {step}/{self.steps}  {rate}  {left:.0f} s left  {note}", file=sys.stderr, flush=True)
+            self.bar.update(self.task, completed=step, note=f"{self._rate(step)}  {note}")
+        elif self.lines and (step == self.steps or self._is_time()):
+            self._print(step, note)
+
+    def _is_time(self) -> bool:
+        """Whether another line is due: after some seconds, in long runs after a twentieth of the time so far."""
+        now = time.monotonic()
+        return now - self.said > max(SECONDS_BETWEEN_LINES, (now - self.began) / 20)
+
+    def _print(self, step: int, note: str = "") -> None:
+        self.said = time.monotonic()
+        left = self._seconds(step) * (self.steps - step)
+        line = f"step {step}/{self.steps}  {self._rate(step)}  {left:.0f} s left  {note}"
+        print(line.rstrip(), file=sys.stderr, flush=True)
+
+    def _rate(self, step: int) -> str:
+        seconds = self._seconds(step)
+        return f"{1 / seconds:.1f} steps/s" if seconds < 1 else f"{seconds:.2f} s/step"
+
+    def _seconds(self, step: int) -> float:
+        """Of a step, so far."""
+        return (time.monotonic() - self.began) / max(1, step - self.first)

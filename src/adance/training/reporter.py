@@ -10,7 +10,7 @@ from torch import nn
 from adance.data.dataset import Dataset
 from adance.energies.conditional import Given, conditioned
 from adance.energies.energy import evaluate, reading, unwrap
-from adance.objectives.objective import LossOutput
+from adance.objectives.objective import LossOutput, Objective
 from adance.training.files import whole_file
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
@@ -47,6 +47,14 @@ class Reporter:
         self.progress = TrainingProgress(first, self.settings.steps, self.shown)
         with self.progress:
             yield
+
+    def announce(self, energy: nn.Module, objective: Objective, step: int) -> None:
+        """Say what is about to be done, from step ``step`` on."""
+        weights = sum(weight.numel() for weight in energy.parameters())
+        what = f"{type(energy).__name__} of {weights:,} weights by {type(objective).__name__}"
+        where = f"{self.data.name}, {len(self.data.train):,} rows: steps {step} to {self.settings.steps}"
+        device = self.accelerator.device.type
+        self.progress.say(f"training {what} on {where} on {device}, into {self.folder.path}")
 
     def end(self) -> None:
         """The run is done."""

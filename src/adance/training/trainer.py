@@ -146,6 +146,8 @@ class Trainer:
             self._create()
         began = time.monotonic() - self.state.seconds
         with interrupt_flag() as interrupted, self.reporter.training(self.step), kept_memory(self.device):
+            if self.step < self.settings.steps:
+                self.reporter.announce(unwrap(self.energy), self.objective, self.step)
             while self.step < self.settings.steps:
                 out = self._optimize(self.step + 1)
                 self.state.step += 1
@@ -218,9 +220,9 @@ class Trainer:
         at_checkpoint = step % settings.checkpoint_every == 0 or last
         if step % self.look_every == 0 or at_checkpoint:
             self.guard.stop_if_diverged(self.folder)
-        self.reporter.progress.advance(step)
         if step % settings.log_every == 0 or last:
             self.reporter.log(out, self.energy, step, self.state.seconds)
+        self.reporter.progress.advance(step)
         if at_checkpoint:
             self._checkpoint()
         if settings.sample_every and step % settings.sample_every == 0 and not last:
@@ -228,7 +230,8 @@ class Trainer:
 
     def _save_samples(self) -> None:
         if self.accelerator.is_main_process and has_picture(self.data_description, unwrap(self.energy)):
-            self.reporter.save_samples(self.run())
+            with self.profile.part("pictures"):
+                self.reporter.save_samples(self.run())
 
     def _create(self) -> None:
         if self.accelerator.is_main_process:
