@@ -7,7 +7,8 @@ import torch
 from adance.cli import main
 
 OPTIONS = (
-    "--energy MLP --energy.hidden [8] --objective AdaNCE --objective.sampler Langevin --objective.sampler.steps 2 --objective.sampler.noise_std 0.005 "
+    "--energy MLP --energy.hidden [8] --objective AdaNCE --objective.sampler Langevin --objective.sampler.steps 2 "
+    "--objective.sampler.noise_std 0.005 "
     "--objective.pool 16 --objective.buffer 32 --batch_size 16 --steps 6 --checkpoint_every 3 --log_every 3 "
     "--device cpu --quiet"
 )

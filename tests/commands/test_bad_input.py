@@ -143,8 +143,8 @@ def test_parts_of_a_sampler_that_is_not_named(adance):
 
 
 def test_chains_that_drown_the_data_are_told_of(adance):
-    argv = "--objective.sampler Langevin --objective.sampler.steps 1 --steps 1 --batch_size 16 --quiet".split()
-    answer = adance("train", "--data", "digits", *argv)
+    options = "--objective.sampler Langevin --objective.sampler.steps 1 --steps 1 --batch_size 16 --quiet"
+    answer = adance("train", "--data", "digits", *options.split())
     assert answer.status == 0
     assert "every step of Langevin adds noise of 1.41 to data whose deviation is 0.75" in answer.error
 
