@@ -22,8 +22,9 @@ CONTEXT.set_forkserver_preload(
 
 OPTIONS = (
     "--data digits --energy MLP --energy.hidden [8] --objective AdaNCE --objective.sampler Langevin "
-    "--objective.sampler.steps 2 --objective.interval 20 --objective.pool 32 --objective.buffer 64 "
-    "--batch_size 16 --ema 0.99 --grad_clip 1 --checkpoint_every 5 --log_every 3 --device cpu --quiet"
+    "--objective.sampler.steps 2 --objective.sampler.noise_std 0.005 --objective.interval 20 --objective.pool 32 "
+    "--objective.buffer 64 --batch_size 16 --ema 0.99 --grad_clip 1 --checkpoint_every 5 --log_every 3 --device cpu "
+    "--quiet"
 )
 TINY = ["train", *OPTIONS.split()]
 
