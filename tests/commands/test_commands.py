@@ -228,7 +228,8 @@ def test_sample_fills_in_what_is_not_kept(adance, tiny, tmp_path):
 
 def test_score_gives_the_models_energies_of_the_rows_in_their_order(adance, tiny, tmp_path):
     assert tiny("run").status == 0
-    assert adance("score", "run", "digits", "--out", "scores.csv").status == 0
+    answer = adance("score", "run", "digits", "--out", "scores.csv")
+    assert answer == (0, "energies: 1797 rows in scores.csv\n", "")
     header, table = read_csv(tmp_path / "scores.csv")
     assert header == ["row", "energy"]
     data, run = load_data("digits"), load("run")

@@ -36,6 +36,7 @@ def run(argv: list[str]) -> None:
             _write(file, energies, log_density)
     except OSError as error:
         raise InputError(f"cannot write {args.out}: {error.strerror}") from None
+    print(f"energies: {len(energies)} rows in {args.out}")
 
 
 def _write(file: TextIO, energies: Tensor, log_density: Tensor | None) -> None:
