@@ -199,6 +199,25 @@ def test_samples_of_vectors_are_in_the_units_of_the_data(adance, rows, tmp_path)
     assert x.std(0) == pytest.approx([5, 0.1, 1], rel=0.15)
 
 
+@pytest.mark.parametrize("header", ["", 'height,weight loss,"a, b",class\n'])
+def test_samples_of_a_table_are_a_table_like_it(header, adance, rows, tmp_path):
+    label = ",0" if header else ""
+    lines = (f"{a!r},{b!r},{c!r}{label}\n" for a, b, c in rows.tolist())
+    (tmp_path / "table.csv").write_text(header + "".join(lines))
+    options = "--energy MLP --energy.hidden [4] --objective NCE --steps 2 --batch_size 16 --quiet --device cpu"
+    assert adance("train", "--data", "table.csv", *options.split(), "--out", "run").status == 0
+    assert adance("sample", "run", "--n", "5", "--steps", "2", "--out", "x.npz").status == 0
+    answer = adance("sample", "run", "--n", "5", "--steps", "2")
+    assert answer.out.endswith("samples: run/samples/sample-0.csv\n")
+    text = (tmp_path / "run" / "samples" / "sample-0.csv").read_text()
+    first, *others = text.splitlines()
+    assert (first == 'height,weight loss,"a, b"') == bool(header)
+    table = others if header else [first, *others]
+    x = np.array([line.split(",") for line in table], dtype=float)
+    assert np.array_equal(x, np.load(tmp_path / "x.npz")["x"])  # to the last digit
+    assert adance("score", "run", "run/samples/sample-0.csv").status == 0
+
+
 def test_sample_fills_in_what_is_not_kept(adance, tiny, tmp_path):
     assert tiny("run").status == 0
     data = load_data("digits")

@@ -1,5 +1,7 @@
 """``adance sample``."""
 
+import csv
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -19,6 +21,11 @@ from adance.training.run_picture import has_picture, save_picture
 from adance.training.settings import Compile
 
 HALVES = ("left", "right", "top", "bottom")
+OUT_HELP = (
+    "a .png, a .npz (array x) or, for vectors, a .csv with the columns of the data; vectors are in the data's own "
+    "units, images in [-1, 1]; default: samples/sample-<seed> in the run folder, a picture where there is one, else a "
+    "table"
+)
 
 
 def run(argv: list[str]) -> None:
@@ -38,7 +45,7 @@ def run(argv: list[str]) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the chains")
     parser.add_argument("--mask", type=str | None, default=None, help="what to keep: a half, or an array of 0 and 1")
     parser.add_argument("--given", type=str | None, default=None, help="images to keep part of; default: held-out data")
-    parser.add_argument("--out", type=str | None, default=None, help="a .png or .npz file")
+    parser.add_argument("--out", type=str | None, default=None, help=OUT_HELP)
     parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
     parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
     parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
@@ -46,7 +53,8 @@ def run(argv: list[str]) -> None:
     args = parser.parse_args(argv)
 
     model = load(args.run, weights=args.weights, step=args.step, device=args.device)
-    out = Path(args.out) if args.out else model.folder.samples / f"sample-{args.seed}.png"
+    kind = "png" if has_picture(model.data) else "csv"
+    out = Path(args.out) if args.out else model.folder.samples / f"sample-{args.seed}.{kind}"
     _check_output(model, out)
     if args.label is not None:
         model = model.of_class(args.label)
@@ -66,10 +74,12 @@ def run(argv: list[str]) -> None:
 
 
 def _check_output(model: Run, out: Path) -> None:
-    if out.suffix not in (".png", ".npz"):
-        raise InputError(f"--out {out}: samples are written as .png or .npz")
+    if out.suffix not in (".png", ".npz", ".csv"):
+        raise InputError(f"--out {out}: samples are written as .png, .npz or .csv")
     if out.suffix == ".png" and not has_picture(model.data, model.energy):
-        raise InputError(f"events of shape {model.event_shape} have no picture; give --out FILE.npz")
+        raise InputError(f"events of shape {model.event_shape} have no picture; give --out FILE.csv or FILE.npz")
+    if out.suffix == ".csv" and model.data["kind"] == "image":
+        raise InputError(f"--out {out}: images are written as .png or .npz; tables are of vectors")
 
 
 def _mask(name: str, event_shape: tuple[int, ...]) -> Tensor:
@@ -104,14 +114,25 @@ def _given(model: Run, path: str | None, n: int) -> Tensor:
 
 
 def _write(model: Run, samples: Tensor, out: Path) -> None:
+    writers: dict[str, Callable[[Run, Tensor, Path], None]]
+    writers = {".png": save_picture, ".npz": _write_array, ".csv": _write_table}
     try:
         with whole_file(out) as aside:
-            if out.suffix == ".png":
-                save_picture(model, samples, aside)
-            else:
-                image = model.data["kind"] == "image"
-                array = samples.clamp(-1, 1) if image else model.transform.to_data(samples)
-                with aside.open("wb") as file:
-                    np.savez_compressed(file, x=array.numpy())
+            writers[out.suffix](model, samples, aside)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from None
+
+
+def _write_array(model: Run, samples: Tensor, path: Path) -> None:
+    array = samples.clamp(-1, 1) if model.data["kind"] == "image" else model.transform.to_data(samples)
+    with path.open("wb") as file:
+        np.savez_compressed(file, x=array.numpy())
+
+
+def _write_table(model: Run, samples: Tensor, path: Path) -> None:
+    """A table that ``--data`` reads: every digit, and a header where the data have one."""
+    columns = model.data.get("columns")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerows([columns] if columns else [])
+        writer.writerows(model.transform.to_data(samples).tolist())
