@@ -42,6 +42,15 @@ def test_train_says_where_the_run_and_its_picture_are(tiny, tmp_path):
     assert Image.open(tmp_path / "run" / "samples" / "00000006.png").size[1] <= 640
 
 
+def test_resuming_a_run_that_is_done_says_so(tiny, adance, tmp_path):
+    assert tiny("run").status == 0
+    before = weights_of(tmp_path / "run")
+    answer = adance("train", "--resume", "run", "--quiet")
+    assert (answer.status, answer.error) == (0, "already at 6 of 6 steps; --steps N goes on\n")
+    assert weights_of(tmp_path / "run") == before
+    assert adance("train", "--resume", "run", "--steps", "7", "--quiet").error == ""
+
+
 def test_train_takes_the_first_free_folder(adance):
     options = "--energy MLP --energy.hidden [4] --objective.sampler Langevin --objective.sampler.steps 1"
     options += " --objective.sampler.noise_std 0.005"

@@ -35,7 +35,7 @@ def run(argv: list[str]) -> None:
     parser = train_parser()
     args = parser.parse_args(with_full_energy_name(argv))
     trainer = _resume(args, argv) if args.resume else new_trainer(parser, args)
-    _report(trainer.fit())
+    _report(_fit(trainer))
 
 
 def train_parser() -> ArgumentParser:
@@ -117,6 +117,14 @@ def _resume(args: Namespace, argv: list[str]) -> Trainer:
         raise InputError(f"{changed} cannot change when resuming; only {', '.join(sorted(WHEN_RESUMING))} may be given")
     steps = args.steps if "--steps" in given else None
     return Trainer.resume(args.resume, steps=steps, **_options(args))
+
+
+def _fit(trainer: Trainer) -> Run:
+    """Train, and say so where there is nothing left to do."""
+    steps = trainer.settings.steps
+    if trainer.step == steps > 0 and trainer.accelerator.is_main_process:
+        print(f"already at {steps} of {steps} steps; --steps N goes on", file=sys.stderr)
+    return trainer.fit()
 
 
 def _options(args: Namespace) -> dict[str, Any]:
