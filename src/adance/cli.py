@@ -59,8 +59,8 @@ def _run(name: str, args: list[str]) -> int:
         if not (isinstance(error, MemoryError) or "memory" in str(error)):
             raise
         return _fail(f"not enough memory: {error}; ask for less at once", BAD_INPUT, name)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED, name)
+    except KeyboardInterrupt as error:
+        return _fail(str(error) or "interrupted", INTERRUPTED, name)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE

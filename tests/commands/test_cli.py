@@ -105,6 +105,14 @@ def test_an_interrupt_is_one_line_and_status_130(adance, monkeypatch):
     assert adance("score", "a", "b") == (130, "", "adance score: error: interrupted\n")
 
 
+def test_an_interrupt_before_there_is_a_checkpoint_does_not_say_how_to_go_on(tiny, monkeypatch):
+    def interrupted(trainer):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("adance.training.Trainer.fit", interrupted)
+    assert tiny("run") == (130, "", "adance train: error: interrupted\n")
+
+
 def test_energies_have_their_bare_names_though_another_package_has_them_too(adance):
     importlib.import_module("zuko.nn")
     options = ["--energy.hidden", "[4]", "--steps", "1", "--batch_size", "8", "--objective.buffer", "64", "--quiet"]

@@ -156,8 +156,9 @@ def test_ctrl_c_writes_a_checkpoint_where_it_stopped(tmp_path):
     finally:
         process.kill()
     assert process.returncode == 130
-    assert error.splitlines() == ["interrupted: writing a checkpoint", "adance train: error: interrupted"]
     last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
+    how = f"interrupted at step {last['step']}; go on with adance train --resume {out}"
+    assert error.splitlines() == ["interrupted: writing a checkpoint", f"adance train: error: {how}"]
     assert load(out).step == last["step"] > 0
     trainer = Trainer.resume(out, steps=last["step"] + 5, show_progress=False)
     assert trainer.step == last["step"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -120,11 +121,18 @@ def _resume(args: Namespace, argv: list[str]) -> Trainer:
 
 
 def _fit(trainer: Trainer) -> Run:
-    """Train, and say so where there is nothing left to do."""
+    """Train; where that is interrupted, the interrupt says how to go on."""
     steps = trainer.settings.steps
     if trainer.step == steps > 0 and trainer.accelerator.is_main_process:
         print(f"already at {steps} of {steps} steps; --steps N goes on", file=sys.stderr)
-    return trainer.fit()
+    try:
+        return trainer.fit()
+    except KeyboardInterrupt:
+        saved = trainer.folder.checkpoint_steps()
+        if not saved:
+            raise
+        command = shlex.join(["adance", "train", "--resume", str(trainer.folder.path)])
+        raise KeyboardInterrupt(f"interrupted at step {saved[-1]}; go on with {command}") from None
 
 
 def _options(args: Namespace) -> dict[str, Any]:
