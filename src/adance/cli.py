@@ -48,9 +48,10 @@ def _run(name: str, args: list[str]) -> int:
     except InputError as error:
         return _fail(str(error), BAD_INPUT, name)
     except argparse.ArgumentError as error:
+        from adance.commands.near_misses import with_suggestion
         from adance.commands.parser import readable
 
-        return _fail(readable(str(error)), BAD_INPUT, name)
+        return _fail(with_suggestion(readable(str(error))), BAD_INPUT, name)
     except UnicodeDecodeError as error:
         return _fail(f"a file that should be text in UTF-8 is not: {error}", BAD_INPUT, name)
     except DivergedError as error:

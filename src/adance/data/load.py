@@ -14,6 +14,7 @@ from adance.data.digits import load_digits
 from adance.data.files import read_array
 from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
+from adance.data.near import did_you_mean
 from adance.data.splits import Splits, finish, image_scale, in_range
 from adance.data.table import read_table
 from adance.data.toys2d import TOYS
@@ -106,6 +107,7 @@ def _read(source: str | Path, seed: int, image_size: int | None) -> Splits:
     reader = readers.get(path.suffix.lower())
     if reader is None or not os.path.exists(path):
         problem = "no such file" if reader else "neither a known name nor a readable path"
+        problem += did_you_mean(str(source), NAMES)
         raise InputError(
             f"data source {str(source)!r}: {problem}; use a name ({', '.join(NAMES)}) "
             "or the path of a .npz, .npy or .csv file or of a folder of images"
