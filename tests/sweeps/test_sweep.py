@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from adance.cli import main
 from adance.sweeps import SweepFolder
 from adance.training.run_folder import RunFolder
 
@@ -173,6 +174,24 @@ def test_a_runs_folder_is_no_place_for_a_sweep(sweep, tmp_path):
     assert status == 2
     assert "is the folder of a run" in err
     assert not (tmp_path / "sweep/seed=0/sweep.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("evaluate {}", "; or evaluate all: start the sweep again with --evaluate WORD"),
+        ("sample {}", ""),
+        ("score {} digits", ""),
+        ("train --resume {}", "; or go on with all: start the sweep again"),
+    ],
+)
+def test_a_sweeps_folder_is_no_run(command, said, sweep, tmp_path, capsys):
+    sweep("--over", "seed=0,1", "--steps", "1")
+    out = tmp_path / "sweep"
+    assert main(command.format(out).split()) == 2
+    assert (
+        f"{out} is the folder of a sweep; give one of its runs, such as {out}/seed=0{said}" in capsys.readouterr().err
+    )
 
 
 def test_runs_of_one_sweep_have_the_same_data(sweep, tmp_path):

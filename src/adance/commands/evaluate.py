@@ -10,6 +10,7 @@ from typing import Any, Literal
 from jsonargparse import Namespace
 from rich.console import Console
 
+from adance.commands.open_run import open_run
 from adance.commands.parser import make_parser
 from adance.errors import InputError
 from adance.evaluation.evaluate import Options, evaluate_run
@@ -18,12 +19,13 @@ from adance.training import load
 from adance.training.files import whole_file
 
 FILE = "evaluation.json"
+IN_SWEEPS = "; or evaluate all: start the sweep again with --evaluate WORD, a word in the names of the measures to show"
 
 
 def run(argv: list[str]) -> None:
     """Measure a run, print a table and write ``evaluation.json``."""
     args, options = read(argv)
-    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
+    model = open_run(args, IN_SWEEPS)
     result = evaluate_run(model, options, say=_say(args.quiet))
     path = model.folder.path / FILE
     try:

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from adance.commands.open_run import open_run
 from adance.commands.parser import instantiate, make_parser
 from adance.data import load_for_model
 from adance.errors import InputError
 from adance.samplers import Kernel
-from adance.training import Run, load
+from adance.training import Run
 from adance.training.files import whole_file
 from adance.training.run import check_number
 from adance.training.run_picture import has_picture, save_picture
@@ -52,7 +53,7 @@ def run(argv: list[str]) -> None:
     parser.add_argument("--compile", type=Compile, default="auto", help="auto (where it saves a minute), on or off")
     args = parser.parse_args(argv)
 
-    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
+    model = open_run(args)
     kind = "png" if has_picture(model.data) else "csv"
     out = Path(args.out) if args.out else model.folder.samples / f"sample-{args.seed}.{kind}"
     _check_output(model, out)

@@ -7,10 +7,10 @@ from typing import Literal, TextIO
 
 from torch import Tensor
 
+from adance.commands.open_run import open_run
 from adance.commands.parser import make_parser
 from adance.data import load_for_model
 from adance.errors import InputError
-from adance.training import load
 from adance.training.files import whole_file
 
 
@@ -25,7 +25,7 @@ def run(argv: list[str]) -> None:
     parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
     args = parser.parse_args(argv)
 
-    model = load(args.run, weights=args.weights, step=args.step, device=args.device)
+    model = open_run(args)
     energies = model.score(load_for_model(args.data, model.data))
     log_density = model.log_density(energies)
     if args.out is None:

@@ -13,6 +13,7 @@ from torch import nn
 import adance.energies
 import adance.objectives
 import adance.samplers  # noqa: F401  (so that classes are found by their bare names)
+from adance.commands.open_run import refuse_sweep
 from adance.commands.parser import instantiate, make_parser, with_full_energy_name
 from adance.configurable import remember
 from adance.data import load_data
@@ -116,6 +117,7 @@ def _resume(args: Namespace, argv: list[str]) -> Trainer:
     if given - WHEN_RESUMING:
         changed = ", ".join(sorted(given - WHEN_RESUMING))
         raise InputError(f"{changed} cannot change when resuming; only {', '.join(sorted(WHEN_RESUMING))} may be given")
+    refuse_sweep(args.resume, "; or go on with all: start the sweep again")
     steps = args.steps if "--steps" in given else None
     return Trainer.resume(args.resume, steps=steps, **_options(args))
 
