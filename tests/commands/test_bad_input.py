@@ -283,6 +283,7 @@ def test_sample(adance, tiny, rows, tmp_path, bytes_under):
         ("run --step 5", "run has no checkpoint 5; there are: 0, 3, 6"),
         ("run --weights best", "--weights: expected one of 'average', 'last'"),
         ("run --mask middle", "--mask middle: give left, right, top, bottom, or an .npy or .npz array"),
+        ("run --mask middle", "that fits events of shape (1, 8, 8) (No such file or directory)"),
         ("run --mask mask.npy", "that fits events of shape (1, 8, 8)"),
         ("run --mask none.npz", "--mask none.npz: give left"),
         ("run --mask text.npy", "--mask text.npy: give left"),

@@ -100,9 +100,10 @@ def _mask(name: str, event_shape: tuple[int, ...]) -> Tensor:
             raise InputError("it holds no numbers")
         return torch.tensor(array != 0).expand(event_shape)
     except Exception as error:  # a broken file fails in NumPy, zipfile, zlib or struct
+        reason = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
         raise InputError(
             f"--mask {name}: give left, right, top, bottom, or an .npy or .npz array of 0 and 1 that fits events of "
-            f"shape {event_shape} ({' '.join(str(error).split())})"
+            f"shape {event_shape} ({reason})"
         ) from None
 
 
