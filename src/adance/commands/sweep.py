@@ -18,6 +18,7 @@ from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinat
 from adance.sweeps.axes import Values
 from adance.sweeps.backends import BACKENDS
 from adance.sweeps.job import ENDINGS, read_outcome
+from adance.sweeps.progress import steps_told
 from adance.sweeps.table import matching
 from adance.training import Trainer
 from adance.training.config import DATA_KEYS
@@ -48,7 +49,8 @@ def run(argv: list[str]) -> None:
     folder.write(settings, before)
     ended = sum(outcome.status in ENDINGS for outcome in before)
     print(f"sweep of {len(jobs)} runs" + f", {ended} of which have ended" * (ended > 0), file=sys.stderr, flush=True)
-    outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
+    with steps_told(jobs):
+        outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
     folder.write(settings, outcomes)
     print(as_markdown(summarize(outcomes), measures))
     print(f"sweep: {folder.path}")
