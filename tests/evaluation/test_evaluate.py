@@ -72,6 +72,23 @@ def test_the_command_writes_every_figure_with_what_it_is_of(digits_run, capsys):
     assert any("log-likelihood not measured: the model claims no density" in w for w in found["warnings"])
 
 
+def test_what_takes_long_is_announced_in_its_parts(plane_run):
+    said = []
+    options = Options(n=20, samples=("short-run",), chains=10, max_temperatures=5)
+    evaluate_run(plane_run, options, say=said.append)
+    assert said == [
+        "samples: short-run from noise, drawing 20 chains of 5 steps",
+        "samples: short-run from noise, distances",
+        "samples: short-run from the buffer, drawing 20 chains of 5 steps",
+        "samples: short-run from the buffer, distances",
+        "held-out data instead of samples",
+        "outliers",
+        "likelihood: drawing 10 chains of 500 steps from training rows",
+        "likelihood: choosing temperatures, at most 5",
+        "likelihood: annealing 10 chains over 5 temperatures, there and back",
+    ]
+
+
 def test_one_seed_gives_one_evaluation(digits_run):
     options = Options(n=50, samples=("short-run",), seed=3)
     first, second = (evaluate_run(digits_run, options).as_json() for _ in range(2))

@@ -5,10 +5,41 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from adance.data.dataset import Dataset
+from adance.errors import InputError
+from adance.evaluation.classifier import Classifier
+from adance.evaluation.extractor import Extractor, classify
+from adance.evaluation.reference import as_events
 from adance.training.files import whole_file
 
 SHOWN = 4
+GIVEN_X, MARGINAL = "class_given_x.png", "class_marginal.png"
 COLOUR, REAL = "#0072b2", "#d55e00"
+
+
+def save_class_pictures(data: Dataset, extractor: Extractor, x: Tensor, n: int, folder: Path) -> list[str]:
+    """Both pictures of samples ``x`` beside ``n`` real images at most, into ``folder``.
+
+    Returns:
+        Names of the files; none for vectors, and where the extractor has no classes.
+
+    Raises:
+        InputError: They cannot be written.
+    """
+    seen = classify(extractor, x)
+    if seen is None or data.kind != "image":
+        return []
+    rows = torch.arange(min(n, len(data.train)))
+    real = classify(extractor, as_events(data.batch(rows), data.kind))
+    assert real is not None
+    classes = extractor.classes if isinstance(extractor, Classifier) else range(seen.shape[1])
+    names = [str(label) for label in classes]
+    try:
+        save_class_given_x(x, seen, names, folder / GIVEN_X)
+        save_class_marginal(seen, real, names, folder / MARGINAL)
+    except OSError as error:
+        raise InputError(f"cannot write pictures to {folder}: {error.strerror}") from None
+    return [GIVEN_X, MARGINAL]
 
 
 def save_class_given_x(images: Tensor, log_probabilities: Tensor, names: list[str], path: Path) -> None:

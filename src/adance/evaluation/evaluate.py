@@ -14,10 +14,10 @@ from torch import Tensor
 from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.claim import missing_claims
-from adance.evaluation.class_pictures import save_class_given_x, save_class_marginal
+from adance.evaluation.class_pictures import save_class_pictures
 from adance.evaluation.classifier import Classifier
 from adance.evaluation.draws import Draw, choose_draws, draw
-from adance.evaluation.extractor import Extractor, classify
+from adance.evaluation.extractor import Extractor
 from adance.evaluation.figures import Figure
 from adance.evaluation.find_extractor import find_extractor
 from adance.evaluation.image_measures import SPLITS, measure_features
@@ -164,8 +164,9 @@ def _measure_samples(
         if isinstance(extractor, Classifier):
             result.about["classifier_accuracy"] = round(extractor.accuracy, 4)
     for i, way in enumerate(draws):
-        say(f"samples: {way.name}")
+        say(f"samples: {way.name}, drawing {options.n} chains of {way.steps} steps")
         drawn = draw(run, way, options.n, options.seed)
+        say(f"samples: {way.name}, distances")
         for name, x in drawn.items():
             x = _finite(x, name, result)
             _measure_set(run, data, options, extractor, reference, x, name, way.steps, result)
@@ -178,10 +179,16 @@ def _measure_samples(
     if len(real) < SPLITS:
         result.warnings.append(f"{name}: not measured, {len(real)} rows are too few")
     else:
+        say(name)
         _measure_set(run, data, options, extractor, reference, real, name, None, result)
     if first is None or extractor is None:
         return lambda: None
-    return partial(_draw_classes, run, data, extractor, first, options, result)
+    folder = run.folder.path / PICTURES
+    return partial(_draw_classes, data, extractor, first, options.n, folder, result)
+
+
+def _draw_classes(data: Dataset, extractor: Extractor, x: Tensor, n: int, folder: Path, result: Evaluation) -> None:
+    result.pictures += [str(Path(PICTURES, name)) for name in save_class_pictures(data, extractor, x, n, folder)]
 
 
 def _finite(x: Tensor, name: str, result: Evaluation) -> Tensor:
@@ -210,26 +217,6 @@ def _measure_set(
         result.figures += measure_features(x, reference, extractor, **about)
 
 
-def _draw_classes(
-    run: Run, data: Dataset, extractor: Extractor, x: Tensor, options: Options, result: Evaluation
-) -> None:
-    seen = classify(extractor, x)
-    if seen is None or data.kind != "image":
-        return
-    rows = torch.arange(min(options.n, len(data.train)))
-    real = classify(extractor, as_events(data.batch(rows), data.kind))
-    assert real is not None
-    classes = extractor.classes if isinstance(extractor, Classifier) else range(seen.shape[1])
-    names = [str(label) for label in classes]
-    folder = run.folder.path / PICTURES
-    try:
-        save_class_given_x(x, seen, names, folder / "class_given_x.png")
-        save_class_marginal(seen, real, names, folder / "class_marginal.png")
-    except OSError as error:
-        raise InputError(f"cannot write pictures to {folder}: {error.strerror}") from None
-    result.pictures += [str(Path(PICTURES, name)) for name in ("class_given_x.png", "class_marginal.png")]
-
-
 def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluation, say: Callable[[str], None]) -> None:
     missing = missing_claims(run)
     if missing and not options.force:
@@ -238,7 +225,6 @@ def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluati
             "exp(−E/T) anyway"
         )
         return
-    say("likelihood")
     result.figures += measure_likelihood(
         run,
         data,
@@ -247,6 +233,7 @@ def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluati
         max_temperatures=options.max_temperatures,
         force=options.force,
         seed=options.seed,
+        say=say,
     )
     verdict = next(figure.note for figure in result.figures if figure.measure == "log_z_lower")
     result.warnings.append(f"log Z: {verdict}")

@@ -1,6 +1,7 @@
 """The log-likelihood of held-out data, between two bounds on log Z."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ def measure_likelihood(
     max_temperatures: int = 3000,
     force: bool = False,
     seed: int = 0,
+    say: Callable[[str], None] = lambda what: None,
 ) -> list[Figure]:
     """Log Z as a bracket, and with it nats and bits per dimension of held-out rows; on the plane the grid's beside it.
 
@@ -46,6 +48,7 @@ def measure_likelihood(
         max_temperatures: Most temperatures of the schedule.
         force: Measure a model that claims no density.
         seed: Seed of everything random.
+        say: Told what is done next.
 
     Raises:
         InputError: The model claims no density, and ``force`` is off; or its temperature is 0.
@@ -61,8 +64,11 @@ def measure_likelihood(
     generator = torch.Generator(run.device).manual_seed(seed)
     base = density_base(run)
     bridge = Bridge(run.energy, base, T)
+    say(f"likelihood: drawing {chains} chains of {MODEL_STEPS} steps from training rows")
     starts = _chains_of_model(run, data, bridge, chains, generator)
+    say(f"likelihood: choosing temperatures, at most {max_temperatures}")
     schedule = plan(bridge, generator=generator, max_temperatures=max_temperatures)
+    say(f"likelihood: annealing {chains} chains over {len(schedule.step_sizes)} temperatures, there and back")
     bracket = bracket_log_z(run.energy, bridge, starts, exact=False, schedule=schedule, generator=generator)
 
     forced = f"the model claims no density ({'; '.join(missing)})" if missing else None
