@@ -6,6 +6,7 @@ from importlib.metadata import version
 
 import pytest
 
+from adance import objectives
 from adance.cli import main
 
 NO_TORCH = "import sys; {}; assert not {{'torch', 'numpy', 'jsonargparse', 'matplotlib'}} & set(sys.modules)"
@@ -70,6 +71,15 @@ def test_help_of_a_command(command, capsys):
     out = capsys.readouterr().out
     assert f"usage: adance {command}" in out
     assert "known subclasses" not in out
+
+
+def test_help_of_no_objective_in_particular_names_them_all(adance):
+    status, out, _ = adance("train", "--objective.help")
+    assert status == 0
+    lines = dict(line.split(maxsplit=1) for line in out.splitlines() if line.startswith("  "))
+    assert list(lines) == sorted(set(objectives.__all__) - {"LossOutput", "Objective"})
+    assert lines["NCE"].startswith("Noise-contrastive estimation")
+    assert "(did you mean NCE?)" in adance("train", "--objective.help", "NCEE").error
 
 
 def test_the_public_names_are_there():

@@ -24,7 +24,7 @@ _CHOICES: dict[str, tuple[ModuleType, type]] = {
 
 def choices(option: str) -> dict[str, type]:
     """The library's own classes that an option can name."""
-    module, kind = _CHOICES.get(option, (adance.objectives, Objective))
+    module, kind = _CHOICES[option]
     found = {name: getattr(module, name) for name in module.__all__}
     return {
         name: made
@@ -35,7 +35,7 @@ def choices(option: str) -> dict[str, type]:
 
 def with_suggestion(message: str) -> str:
     """A complaint in readable words, with the name that is nearest to one that is not known."""
-    unknown = re.search(r"--(\w+): no class is called '(\w+)'", message)
+    unknown = re.search(r"--(\w+)(?:\.help)?: no class is called '(\w+)'", message)
     if unknown and unknown[1] in _CHOICES:
         return message.replace(unknown[0], unknown[0] + did_you_mean(unknown[2], choices(unknown[1])))
     message = re.sub(

@@ -13,6 +13,7 @@ from torch import nn
 import adance.energies
 import adance.objectives
 import adance.samplers  # noqa: F401  (so that classes are found by their bare names)
+from adance.commands.near_misses import choices
 from adance.commands.open_run import refuse_sweep
 from adance.commands.parser import instantiate, make_parser, with_full_energy_name
 from adance.configurable import remember
@@ -34,6 +35,9 @@ WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet", "--
 
 def run(argv: list[str]) -> None:
     """Train, and say where the run is."""
+    if argv[-1:] == ["--objective.help"]:
+        print(_objectives())
+        return
     parser = train_parser()
     args = parser.parse_args(with_full_energy_name(argv))
     trainer = _resume(args, argv) if args.resume else new_trainer(parser, args)
@@ -89,6 +93,14 @@ def new_trainer(parser: ArgumentParser, args: Namespace) -> Trainer:
         energy = _make_energy(made.energy, args.energy, data.event_shape)
     insist = args.allow_batch_norm
     return Trainer(energy, made.objective, data, settings, args.out, allow_batch_norm=insist, **_options(args))
+
+
+def _objectives() -> str:
+    """The objectives by name, with the first line of what they say of themselves."""
+    said = {name: str(inspect.getdoc(objective)).splitlines()[0] for name, objective in choices("objective").items()}
+    width = max(map(len, said))
+    listed = "\n".join(f"  {name:<{width}}  {line.replace('``', '')}" for name, line in sorted(said.items()))
+    return f"objectives:\n{listed}\n\n'adance train --objective.help NAME' shows the settings of one"
 
 
 def settings_of(made: Namespace) -> Settings:
