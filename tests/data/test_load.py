@@ -157,3 +157,12 @@ def test_columns_in_another_order_are_refused(tmp_path):
     torch.testing.assert_close(same, load_for_model(tmp_path / "bare.csv", description))
     with pytest.raises(InputError, match="columns are b, a, but the model was trained on a, b"):
         load_for_model(tmp_path / "swapped.csv", description)
+
+
+def test_a_data_set_is_shown_in_one_line(tmp_path):
+    assert repr(load_data("digits")) == (
+        "Dataset('digits', image, train (1400, 1, 8, 8), test (397, 1, 8, 8), labels of 10 classes)"
+    )
+    np.save(tmp_path / "x.npy", np.arange(60.0).reshape(20, 3))
+    path = str(tmp_path / "x.npy")
+    assert repr(load_data(path)) == f"Dataset({path!r}, vector, train (18, 3), test (2, 3))"

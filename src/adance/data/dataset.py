@@ -41,6 +41,13 @@ class Dataset:
     source: dict[str, Any] | None = None
     columns: tuple[str, ...] | None = None
 
+    def __repr__(self) -> str:
+        """In a line: the tensors themselves would fill the screen."""
+        classes = 0 if self.train_labels is None else len(set(self.train_labels.tolist()))
+        labels = f", labels of {classes} classes" if classes else ""
+        train, test = tuple(self.train.shape), tuple(self.test.shape)
+        return f"Dataset({self.name!r}, {self.kind}, train {train}, test {test}{labels})"
+
     @property
     def event_shape(self) -> tuple[int, ...]:
         """Shape of one row: (C, H, W) or (D,)."""
