@@ -56,7 +56,8 @@ def train_parser() -> ArgumentParser:
         "--energy",
         type=Callable[[Sequence[int]], nn.Module],
         default="adance.energies.MLP",
-        help="MLP, ConvNet, or the path of a class whose first argument is the shape of an event",
+        help="MLP, ConvNet, ClassMLP (of data with labels), or the path of a class whose first argument is the shape "
+        "of an event",
     )
     energy.sub_add_kwargs["fail_untyped"] = False  # a class of one's own need not have type hints
     parser.add_argument(
