@@ -54,7 +54,7 @@ def run(argv: list[str]) -> None:
     args = parser.parse_args(argv)
 
     model = open_run(args)
-    kind = "png" if has_picture(model.data) else "csv"
+    kind = "png" if has_picture(model.data, model.energy) else "csv"
     out = Path(args.out) if args.out else model.folder.samples / f"sample-{args.seed}.{kind}"
     _check_output(model, out)
     if args.label is not None:
