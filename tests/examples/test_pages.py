@@ -1,0 +1,47 @@
+"""What the pages show runs: with few steps, short chains and, where they are long, without the commands."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+
+from adance.cli import main
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
+
+
+@pytest.mark.parametrize(
+    ("page", "commands"),
+    [
+        ("README.md", False),
+        ("docs/energy-models.md", False),
+        ("docs/objectives.md", False),
+        ("docs/samplers.md", False),
+        ("docs/your-own.md", True),
+    ],
+)
+def test_what_a_page_shows_runs(page, commands, monkeypatch, tmp_path):
+    if page == "docs/samplers.md":
+        pytest.importorskip("arviz")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("adance.training.run.sampling_steps", lambda *_: 5)
+    with torch.random.fork_rng():
+        for kind, text in BLOCK.findall((ROOT / page).read_text()):
+            show(kind, STEPS.sub(r"\g<1>20", text), commands, tmp_path)
+
+
+def show(kind, text, commands, folder):
+    """A module, which begins with its name, is written; other Python is run by itself; commands are called."""
+    module = re.match(r"# (\w+\.py)\n", text)
+    if module:
+        (folder / module[1]).write_text(text)
+    elif kind == "python":
+        exec(compile(text, text, "exec"), {})
+    elif commands:
+        for line in re.findall(r"^\$ adance (.*)", text, re.MULTILINE):
+            assert main(shlex.split(line)) == 0, line
