@@ -1,6 +1,7 @@
 """Chains that follow a changing law by Jarzynski weights."""
 
 import math
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -79,6 +80,25 @@ def test_the_buffer_follows_once_a_refresh_and_never_between(generator):
     assert shares[0] == shares[1] == shares[2] != shares[3]
     assert shares[3] == shares[4] == shares[5] != shares[6]
     assert all(0 < share < 1 for share in shares)
+
+
+def test_following_is_timed_with_the_chains_that_come_of_it(generator):
+    """Both spend gradients, and rates are gradients over time."""
+    noise = Snapshot(MALA(2), ChainStarts("reweighted", capacity=64), 1, pool=16)
+    data = torch.randn(50, 2, generator=generator)
+    noise.prepare(MLP((2,), (8,)), data, 8, generator)
+    shares = []
+
+    @contextmanager
+    def timed():
+        before = float(noise.metrics()["chain_share"])
+        yield
+        shares.append((before, float(noise.metrics()["chain_share"])))
+
+    noise.around_chains = timed
+    noise.draw(8, data, generator)
+    ((before, after),) = shares
+    assert before == 1 > after
 
 
 @pytest.mark.parametrize("shift", [2.0, 8.0])
