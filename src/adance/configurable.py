@@ -93,7 +93,7 @@ def class_path(made_from: type) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "init_args"):
+    if isinstance(value, Configurable):
         return describe(value)
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]

@@ -30,6 +30,13 @@ class Quadratic(nn.Module):
         return (self.scale * x).abs().pow(self.power).sum(1)
 
 
+class Plain(Quadratic):
+    """Takes no arguments at all."""
+
+    def __init__(self):
+        super().__init__(2)
+
+
 def test_ten_lines_of_use(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     data = adance.load_data("digits")
@@ -209,6 +216,29 @@ def test_an_objective_of_any_law_is_trained_and_its_run_opened(points, tmp_path)
     with pytest.raises(InputError, match=r"how its objective, a .*Contrastive, is made; give it to adance\.Trainer"):
         Trainer.resume(tmp_path / "run", points, steps=5)
     Trainer.resume(tmp_path / "run", points, None, objective, steps=5, show_progress=False).fit()
+
+
+def test_an_energy_that_is_made_of_nothing_is_made_again(points, tmp_path, recwarn):
+    energy = Plain()
+    adance.remember(energy, {})
+    run = Trainer(energy, NCE(), points, Settings(steps=3), tmp_path / "run", show_progress=False).fit()
+    x = torch.ones(2, 3)
+    assert torch.equal(load(tmp_path / "run").score(x), run.score(x))
+    assert not recwarn
+
+
+def test_parts_that_remember_but_could_not_be_made_again_are_told_of(points, tmp_path):
+    law = torch.distributions.Normal(torch.zeros(3), 2.0)
+    adance.remember(law, {"loc": [0.0, 0.0, 0.0], "scale": 2.0})
+    law = torch.distributions.Independent(law, 1)
+    adance.remember(law, {})
+    objective = NCE(FixedNoise(law))
+    trainer = Trainer(
+        adance.MLP((3,), [8]), objective, points, Settings(steps=3), tmp_path / "run", show_progress=False
+    )
+    with pytest.warns(UserWarning, match=r"cannot make its objective again"):
+        run = trainer.fit()
+    assert load(tmp_path / "run").log_normalizer == run.log_normalizer
 
 
 def test_a_class_that_only_the_script_knows_is_told_of(points, tmp_path, monkeypatch):

@@ -33,7 +33,7 @@ def make_config(data: Dataset, energy: nn.Module, objective: Objective, settings
     source = data.source or {}
     described = _describe(energy, "energy", "adance.load(folder, energy=...)")
     shape_name, arguments = _shape_name(type(energy)), described["init_args"] or {}
-    if arguments.get(shape_name) == list(data.event_shape):
+    if shape_name is not None and arguments.get(shape_name) == list(data.event_shape):
         del arguments[shape_name]
     if objective.sampler is not None:
         describe(objective.sampler)
@@ -90,7 +90,8 @@ def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Modul
     """
     described = _known(config, "energy", "adance.load(folder, energy=...)")
     shape_name = _shape_name(find_class(described, nn.Module))
-    args = {shape_name: list(event_shape), **(described.get("init_args") or {})}
+    shape = {} if shape_name is None else {shape_name: list(event_shape)}
+    args = shape | (described.get("init_args") or {})
     return build({**described, "init_args": args}, nn.Module)
 
 
@@ -133,6 +134,6 @@ def data_of(config: Mapping[str, Any]) -> Dataset:
     return load_data(**{argument: config[name] for name, argument in DATA_KEYS.items() if name in config})
 
 
-def _shape_name(made_from: type) -> str:
-    """The first argument of an energy's class, which is the shape of an event."""
-    return next(iter(inspect.signature(made_from).parameters), "event_shape")
+def _shape_name(made_from: type) -> str | None:
+    """The first argument of an energy's class, which is the shape of an event; ``None`` where it takes none."""
+    return next(iter(inspect.signature(made_from).parameters), None)
