@@ -61,6 +61,8 @@ class Given(nn.Module):
         z: One condition ``(1, *condition)`` for all rows, or one for each row ``(B, *condition)``.
     """
 
+    needs_condition = True
+
     def __init__(self, energy: Callable[..., Tensor], z: Tensor | None = None) -> None:
         super().__init__()
         self.energy, self.given = energy, Condition(z)
@@ -69,9 +71,6 @@ class Given(nn.Module):
         """Set the condition, here and in every copy; returns the energy."""
         self.given.z = z
         return self
-
-    needs_condition = True
-    """Whether there is no energy as long as no condition is set."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)``.
@@ -103,6 +102,11 @@ class Given(nn.Module):
 
     def check_labels(self, labels: Tensor) -> None:
         """Check that the labels of data ``(N,)`` can be its conditions; here: any can."""
+
+
+def needs_condition(energy: Energy) -> bool:
+    """Whether there is no energy as long as no condition is set."""
+    return isinstance(energy, Given) and energy.needs_condition
 
 
 @contextmanager

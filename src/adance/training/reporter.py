@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from adance.data.dataset import Dataset
-from adance.energies.conditional import Given, conditioned
+from adance.energies.conditional import conditioned, needs_condition
 from adance.energies.energy import evaluate, reading, unwrap
 from adance.objectives.objective import LossOutput, Objective
 from adance.training.files import whole_file
@@ -76,7 +76,7 @@ class Reporter:
     def save_samples(self, run: Run) -> None:
         """Draw samples of the run as it stands, into the run folder."""
         n, labels = 64 if self.data.kind == "image" else 1000, None
-        if isinstance(run.energy, Given) and run.energy.needs_condition and self.data.train_labels is not None:
+        if needs_condition(run.energy) and self.data.train_labels is not None:
             labels = self.data.train_labels[:n].to(run.device)
             n = len(labels)
         self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")

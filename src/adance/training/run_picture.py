@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
-from adance.energies.conditional import Given
+from adance.energies.conditional import needs_condition
 from adance.pictures.grid import save_grid
 from adance.pictures.plane import save_plane
 from adance.training.run import Run
@@ -15,8 +15,7 @@ from adance.training.run import Run
 
 def has_picture(data: dict[str, Any], energy: nn.Module) -> bool:
     """Whether events of these data can be drawn: images, and points of the plane beside the energy's one density."""
-    one_density = not (isinstance(energy, Given) and energy.needs_condition)
-    return data["kind"] == "image" or (list(data["event_shape"]) == [2] and one_density)
+    return data["kind"] == "image" or (list(data["event_shape"]) == [2] and not needs_condition(energy))
 
 
 def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
