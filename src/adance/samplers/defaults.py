@@ -1,4 +1,4 @@
-"""The kernel, the law that chains start from and the rejuvenation rate that are used when none are named."""
+"""The kernel, starts and rejuvenation rate that are used when none are named, and a word where a named kernel is unfit."""
 
 import warnings
 
