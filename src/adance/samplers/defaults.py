@@ -1,4 +1,4 @@
-"""The kernel, starts and rejuvenation rate that are used when none are named, and a word where a named kernel is unfit."""
+"""The kernel, starts and rejuvenation rate that are used when none are named; and where a named kernel is unfit."""
 
 import warnings
 
