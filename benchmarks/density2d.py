@@ -24,7 +24,7 @@ from torch import Tensor
 
 import adance
 from adance.data import TOYS
-from adance.objectives import Objective
+from adance.objectives import Recipe
 
 ROOT = Path(__file__).parent
 RESULTS = ROOT / "results" / "density2d"
@@ -36,7 +36,7 @@ SETTINGS = {"steps": 2000, "batch_size": 256, "sample_every": 0, **LOOP}
 GRID = 400
 BEGIN, END = "<!-- table: written by benchmarks/density2d.py -->", "<!-- end of table -->"
 
-OBJECTIVES: dict[str, Callable[[], Objective]] = {
+OBJECTIVES: dict[str, Callable[[], Recipe]] = {
     "NCE": lambda: adance.NCE(),
     "NCE-mixture": lambda: adance.NCE("mixture"),
     "NCE-flow": lambda: adance.NCE("flow"),
@@ -89,7 +89,7 @@ def keep(objective: str, name: str, seed: int) -> None:
     train(OBJECTIVES[objective], name, seed, RESULTS / f"{objective}-{name}-{seed}.json")
 
 
-def train(make: Callable[[], Objective], name: str, seed: int, kept: Path) -> None:
+def train(make: Callable[[], Recipe], name: str, seed: int, kept: Path) -> None:
     """One run on the set ``name``, kept in its own file."""
     if kept.exists():
         return

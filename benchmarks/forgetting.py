@@ -48,8 +48,8 @@ def gaps(x: Tensor, interval: int, snapshots: int, seed: int) -> dict[int, float
     """How far noise lies above data, by the number of refreshes since it was drawn."""
     torch.manual_seed(seed)
     energy, generator = adance.MLP(x.shape[1:]), torch.Generator().manual_seed(seed)
-    objective = adance.AdaNCE(interval=interval, snapshots=snapshots)
-    objective.prepare(energy, x, BATCH, generator)
+    recipe = adance.AdaNCE(interval=interval, snapshots=snapshots)
+    objective = recipe.build(energy, x, batch_size=BATCH, generator=generator)
     settings = settings_of(RECIPES["default-K50"])
     optimizer = torch.optim.Adam(energy.parameters(), settings.lr, settings.betas)
     pools: list[Tensor] = []
@@ -61,12 +61,13 @@ def gaps(x: Tensor, interval: int, snapshots: int, seed: int) -> dict[int, float
                 found[age].append(gap(energy, pool, x) / objective.temperature)
         batch = x[torch.randint(len(x), (BATCH,), generator=generator)]
         optimizer.zero_grad()
-        objective.loss(energy, batch, generator).value.backward()
+        out = objective.loss(energy, batch, generator)
+        out.value.backward()
         if refreshed:
             pools = [*pools[1 - max(LATER) :], objective.noise.pool.samples[: objective.noise.pool_size].clone()]
             found[0].append(gap(energy, pools[-1], x) / objective.temperature)
         optimizer.step()
-        objective.after_step(energy, step + 1)
+        objective.after_step(energy, step + 1, out)
     return {age: statistics.mean(seen) for age, seen in found.items()}
 
 

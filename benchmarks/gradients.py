@@ -25,6 +25,7 @@ from torch.nn.functional import cosine_similarity
 import adance
 from adance.energies import freeze
 from adance.energies.energy import reading
+from adance.objectives import Contrastive
 from adance.samplers import run_chains
 from adance.samplers.weights import effective_sample_share
 
@@ -66,9 +67,9 @@ def trained(data: adance.Dataset, seed: int, out: Path) -> tuple[nn.Module, adan
 def intervals(recipe: Recipe, energy: nn.Module, run: adance.Run, x: Tensor, seed: int) -> list[str]:
     """Train on from ``run``, look on in the last intervals, and average what was seen."""
     generator, seen = torch.Generator().manual_seed(seed), defaultdict(list)
-    objective, loop, energy = recipe.objective(), settings_of(recipe), copy.deepcopy(energy)
-    objective.prepare(energy, x, BATCH, generator)
-    buffer = objective.noise.starts.buffer.samples.copy_(run.buffer)
+    loop, energy = settings_of(recipe), copy.deepcopy(energy)
+    objective = recipe.objective().build(energy, x, batch_size=BATCH, generator=generator)
+    buffer = objective.noise.chains.starts.buffer.samples.copy_(run.buffer)
     optimizer = torch.optim.Adam(energy.parameters(), loop.lr, loop.betas)
     for step in range(INTERVALS * INTERVAL):
         age, watched = step % INTERVAL, step >= WARM_INTERVALS * INTERVAL
@@ -79,9 +80,10 @@ def intervals(recipe: Recipe, energy: nn.Module, run: adance.Run, x: Tensor, see
                 seen[age].append(look(objective, energy, x, noise, buffer, generator))
         batch = x[torch.randint(len(x), (BATCH,), generator=generator)]
         optimizer.zero_grad()
-        objective.loss(energy, batch, generator).value.backward()
+        out = objective.loss(energy, batch, generator)
+        out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step + 1)
+        objective.after_step(energy, step + 1, out)
     means = {age: torch.tensor(looks).mean(0).tolist() for age, looks in seen.items()}
     return [f"{age} | {share:.3f} | {noise:.2f} | {cosine:.2f} |" for age, (share, noise, cosine) in means.items()]
 
@@ -91,7 +93,7 @@ def continued(energy: nn.Module, x: Tensor, steps: int, generator: torch.Generat
 
 
 def look(
-    objective: adance.AdaNCE, energy: nn.Module, x: Tensor, noise: Tensor, buffer: Tensor, g: torch.Generator
+    objective: Contrastive, energy: nn.Module, x: Tensor, noise: Tensor, buffer: Tensor, g: torch.Generator
 ) -> tuple[float, float, float]:
     """Effective share, relative noise of one batch's gradient, cosine with likelihood's."""
     mean = ratio_gradient(objective, energy, x, noise)
@@ -104,15 +106,15 @@ def look(
     return float(share), float(deviation / mean.norm()), float(cosine_similarity(mean, likelihood, dim=0))
 
 
-def log_ratio(objective: adance.AdaNCE, energy: nn.Module, x: Tensor) -> Tensor:
+def log_ratio(objective: Contrastive, energy: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
         return (objective.noise.frozen(x) - energy(x)) / objective.temperature
 
 
-def ratio_gradient(objective: adance.AdaNCE, energy: nn.Module, x: Tensor, noise: Tensor) -> Tensor:
+def ratio_gradient(objective: Contrastive, energy: nn.Module, x: Tensor, noise: Tensor) -> Tensor:
     """Of the logistic loss, by its weights."""
     r_data, r_noise = log_ratio(objective, energy, x), log_ratio(objective, energy, noise)
-    c = objective.contrast.constant(r_data, r_noise[:, None]) if objective.centre else 0.0
+    c = objective.contrast.constant(r_data, r_noise[:, None]) if objective.log_ratio.constant == "centered" else 0.0
     return gradient(energy, x, torch.sigmoid(c - r_data), noise, torch.sigmoid(r_noise - c))
 
 

@@ -54,7 +54,7 @@ def short_run(steps: int = 30) -> adance.Langevin:
 
 def thesis(interval: int, steps: int = 30) -> adance.AdaNCE:
     """Algorithm 3.1: the ratio at temperature 1, fresh noise every step."""
-    return adance.AdaNCE(short_run(steps), interval, ratio_temperature=1.0, margin=0.0, pool=0)
+    return adance.AdaNCE(short_run(steps), interval=interval, ratio_temperature=1.0, margin=0.0, pool=0)
 
 
 @dataclass(frozen=True)

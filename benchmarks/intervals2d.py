@@ -29,9 +29,9 @@ RECIPES: dict[str, Callable[[], adance.AdaNCE]] = {
     "K50": lambda: adance.AdaNCE(interval=50),
     "K200": lambda: adance.AdaNCE(interval=200, pool=1280),
     "auto": lambda: adance.AdaNCE(interval="auto"),
-    "damped": lambda: adance.AdaNCE(interval=50, ratio_temperature=0.1, centre=True),
+    "damped": lambda: adance.AdaNCE(interval=50, ratio_temperature=0.1, center=True),
     "rejuvenated": lambda: adance.AdaNCE(interval=50, start="rejuvenated"),
-    "rejuvenated-undamped": lambda: adance.AdaNCE(interval=50, start="rejuvenated", ratio_temperature=1.0, centre=True),
+    "rejuvenated-undamped": lambda: adance.AdaNCE(interval=50, start="rejuvenated", ratio_temperature=1.0, center=True),
     "rejuvenated-K1": lambda: adance.AdaNCE(interval=1, start="rejuvenated"),
 }
 

@@ -51,9 +51,7 @@ def main() -> None:
 def compiles(name: str, data: Dataset) -> bool:
     """Whether a run of the study's length compiles its chains."""
     with tempfile.TemporaryDirectory() as folder:
-        return bool(
-            trainer(name, data, Path(folder) / "run", RECIPES[name].steps, "auto").objective.noise.compile_chains
-        )
+        return trainer(name, data, Path(folder) / "run", RECIPES[name].steps, "auto").chains.compile
 
 
 def turn(name: str, data: Dataset, compiled: bool) -> list[float]:

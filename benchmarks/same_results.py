@@ -36,7 +36,21 @@ OBJECTIVES = [
 RUNS = {f"default-{data}": ["--data", data] for data in ("digits", "8gaussians", "moons")} | {
     f"8gaussians-{name}": ["--data", "8gaussians", "--objective", name] for name in OBJECTIVES
 }
-SETTINGS = "--steps 200 --compile off --device cpu --log_every 20 --sample_every 0 --seed 0 --quiet".split()
+SETTINGS = [
+    "--steps",
+    "200",
+    "--compile",
+    "off",
+    "--device",
+    "cpu",
+    "--log_every",
+    "20",
+    "--sample_every",
+    "0",
+    "--seed",
+    "0",
+    "--quiet",
+]
 RENAMED: dict[str, str] = {}
 """Metrics that were renamed between the two commits: the old name to the new."""
 TIMES = {"seconds", "steps_per_second"}

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from adance.energies import MLP, ConvNet, freeze
 from adance.energies.fast import fast_copy
 from adance.energies.spectral import normalize_layers
-from adance.objectives import AdaNCE, ContrastiveDivergence, Objective
-from adance.samplers import Langevin, run_chains
+from adance.objectives import AdaNCE, Contrastive, ContrastiveDivergence, Recipe
+from adance.samplers import ChainOptions, Langevin, run_chains
 from adance.training.speed import has_fast_bfloat16
 
 SHAPES = {"A": (128, 1, 28, 28), "C": (128, 3, 32, 32), "MLP": (256, 2)}
@@ -104,10 +104,13 @@ def chains(name: str, steps: int, device: str) -> Contestants:
     return ways
 
 
-def adance_step(objective: Objective, energy: nn.Module, x: Tensor, dtype: torch.dtype | None) -> Callable[[], None]:
-    """A step of training; ``objective.noise`` draws its chains compiled."""
-    objective.to(x.device).prepare(energy, x)
-    objective.noise.compile_chains, objective.noise.chain_dtype = True, dtype
+def adance_objective(recipe: Recipe, energy: nn.Module, x: Tensor, dtype: torch.dtype | None) -> Contrastive:
+    """The objective, whose chains are compiled."""
+    return recipe.build(energy, x, chains=ChainOptions(compile=True, dtype=dtype)).to(x.device)
+
+
+def adance_step(objective: Contrastive, energy: nn.Module, x: Tensor) -> Callable[[], None]:
+    """A step of training."""
     optimizer = torch.optim.Adam(energy.parameters(), 1e-4, (0.0, 0.999), fused=True)
 
     def step() -> None:
@@ -115,7 +118,7 @@ def adance_step(objective: Objective, energy: nn.Module, x: Tensor, dtype: torch
         optimizer.zero_grad()
         out.value.backward()
         optimizer.step()
-        objective.after_step(energy, 1)
+        objective.after_step(energy, 1, out)
 
     return step
 
@@ -150,16 +153,18 @@ def training(name: str, steps: int, device: str) -> tuple[Contestants, int]:
         other = peers_net(name).to(device)
         ebmkit = ebm.ContrastiveDivergence(ebmkit_sampler(k))
         ways["ebmkit CD"] = peer_step(lambda: ebmkit(other, x).loss, other)
-    ways["adance CD"] = adance_step(ContrastiveDivergence(steps, k), net(name).to(device), x, dtype)
-    objective = AdaNCE(k)
-    step = adance_step(objective, net(name).to(device), x, dtype)
+    energy = net(name).to(device)
+    ways["adance CD"] = adance_step(adance_objective(ContrastiveDivergence(steps, k), energy, x, dtype), energy, x)
+    model = net(name).to(device)
+    objective = adance_objective(AdaNCE(k), model, x, dtype)
+    noise = objective.noise
 
     def draw_pool() -> None:
-        objective.noise._stale = True
-        objective.noise.draw(len(x), x, None)
+        noise._refreshed = True
+        noise.sample(len(x), x)
 
-    ways["AdaNCE, its pool"], ways["AdaNCE, a step from the pool"] = draw_pool, step
-    return ways, objective.noise.interval
+    ways["AdaNCE, its pool"], ways["AdaNCE, a step from the pool"] = draw_pool, adance_step(objective, model, x)
+    return ways, noise.rule.interval
 
 
 def products(device: str) -> Contestants:

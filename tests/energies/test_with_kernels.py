@@ -33,12 +33,14 @@ def test_block_gibbs_drives_an_rbm_inside_an_objective(start, generator):
     model = RBM((6,), 4, generator=generator)
     fit_visible_bias(model, data)
     independent = model.log_prob(data).mean()
-    objective = AdaNCE(gibbs.BlockGibbs(5), interval=10, ratio_temperature=1.0, start=start, buffer=500)
+    recipe = AdaNCE(gibbs.BlockGibbs(5), interval=10, ratio_temperature=1.0, start=start, buffer=500)
+    objective = recipe.build(model, data, batch_size=64, generator=generator)
     optimizer = torch.optim.Adam(model.parameters(), 0.02)
     for step in range(1, 401):
         optimizer.zero_grad()
-        objective.loss(model, data[torch.randint(2000, (64,), generator=generator)], generator).value.backward()
+        out = objective.loss(model, data[torch.randint(2000, (64,), generator=generator)], generator)
+        out.value.backward()
         optimizer.step()
-        objective.after_step(model, step)
+        objective.after_step(model, step, out)
     reached = (model.log_prob(data).mean() - independent) / (target.log_prob(spins).mean() - independent)
     assert reached > 0.6

@@ -3,19 +3,10 @@ import math
 import pytest
 import torch
 from torch import distributions as D
-from torch import nn
 
 from adance.energies.fitted import FittedMixture
 from adance.errors import InputError
-from adance.noises import Around, FixedNoise, FromDistribution
-
-ZERO = nn.Identity()
-
-
-def prepared(noise, data):
-    noise.prepare(ZERO, data, 8, None)
-    return noise
-
+from adance.noises import FittedNoise, FixedNoise, FromDistribution, Perturbation
 
 LAWS = {
     "batch axes are the event's": D.Normal(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0])),
@@ -31,15 +22,15 @@ LAWS = {
 
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
 def test_any_distribution_is_a_noise(law, generator):
-    noise = prepared(FixedNoise(law), torch.zeros(3, 2))
+    noise = FixedNoise(law).build(torch.zeros(3, 2))
     before = torch.get_rng_state()
-    x = noise.draw(20_000, torch.zeros(4, 2), generator)
-    again = noise.draw(20_000, torch.zeros(4, 2), torch.Generator().manual_seed(0))
+    x = noise.sample(20_000, torch.zeros(4, 2), generator).x
+    again = noise.sample(20_000, torch.zeros(4, 2), torch.Generator().manual_seed(0)).x
     assert torch.equal(x, again)
     assert torch.equal(torch.get_rng_state(), before)
     log_prob = law.log_prob(x)
     right = -log_prob.sum(1) if log_prob.ndim == 2 else -log_prob
-    torch.testing.assert_close(noise.energy(x, right), right)
+    torch.testing.assert_close(noise.energy(x), right)
     # five standard errors of the mean; the variances of these laws are at most 5
     mean = law.mean
     assert (x.mean(0) - mean).abs().max() < 5 * math.sqrt(5 / 20_000)
@@ -47,8 +38,8 @@ def test_any_distribution_is_a_noise(law, generator):
 
 def test_outside_the_support_the_density_is_zero(generator):
     for law in (D.Uniform(torch.zeros(2), torch.ones(2)), D.Gamma(torch.ones(2), torch.ones(2))):
-        noise = prepared(FixedNoise(law), torch.zeros(3, 2))
-        energies = noise.energy(torch.tensor([[0.5, 0.5], [-0.5, 0.5]]), torch.zeros(2))
+        noise = FixedNoise(law).build(torch.zeros(3, 2))
+        energies = noise.energy(torch.tensor([[0.5, 0.5], [-0.5, 0.5]]))
         assert energies[0].isfinite()
         assert energies[1] == math.inf
         assert law._validate_args == D.Distribution._validate_args  # the caller's own object is as it was
@@ -56,14 +47,14 @@ def test_outside_the_support_the_density_is_zero(generator):
 
 def test_a_distribution_of_another_shape_is_refused():
     with pytest.raises(InputError, match=r"\(3,\).*\(2,\)"):
-        prepared(FixedNoise(D.Normal(torch.zeros(3), torch.ones(3))), torch.zeros(5, 2))
+        FixedNoise(D.Normal(torch.zeros(3), torch.ones(3))).build(torch.zeros(5, 2))
 
 
 def test_draws_have_the_data_s_dtype(generator):
     data = torch.zeros(3, 2, dtype=torch.float64)
-    noise = prepared(FixedNoise(D.Normal(torch.zeros(2), torch.ones(2))), data)
-    x = noise.draw(3, data, generator)
-    assert x.dtype == noise.energy(x, x[:, 0]).dtype == torch.float64
+    noise = FixedNoise(D.Normal(torch.zeros(2), torch.ones(2))).build(data)
+    x = noise.sample(3, data, generator).x
+    assert x.dtype == noise.energy(x).dtype == torch.float64
     assert FromDistribution(D.Normal(torch.zeros(2, 3), torch.ones(2, 3))).sample(4).shape == (4, 2, 3)
 
 
@@ -71,40 +62,40 @@ def test_a_mixture_is_fitted_and_sampled(generator):
     centres = torch.tensor([[-3.0, 0.0], [3.0, 1.0]], dtype=torch.float64)
     which = (torch.rand(4000, generator=generator) < 0.25).long()
     data = centres[which] + 0.5 * torch.randn(4000, 2, generator=generator, dtype=torch.float64)
-    noise = prepared(FixedNoise("mixture", components=2), data)
+    noise = FittedNoise("mixture", components=2).build(data)
     assert isinstance(noise.density, FittedMixture)
     density = noise.density.mixture
     order = density.means[:, 0].argsort()
     assert (density.means[order] - centres).abs().max() < 5 * 0.5 / math.sqrt(1000)
     assert (density.log_weights.exp()[order][1] - 0.25).abs() < 5 * math.sqrt(0.25 * 0.75 / 4000)
-    x = noise.draw(4000, data, generator)
+    x = noise.sample(4000, data, generator).x
     assert (x.mean(0) - data.mean(0)).abs().max() < 5 * 3 / math.sqrt(4000)
     law = D.MixtureSameFamily(
         D.Categorical(density.log_weights.exp()), D.MultivariateNormal(density.means, scale_tril=density.factors)
     )
-    torch.testing.assert_close(noise.energy(x, x[:, 0]), -law.log_prob(x))
+    torch.testing.assert_close(noise.energy(x), -law.log_prob(x))
     # weights, means and factors are buffers: saved and put back
-    other = prepared(FixedNoise("mixture", components=2), data.flip(1))
+    other = FittedNoise("mixture", components=2).build(data.flip(1))
     other.load_state_dict(noise.state_dict())
-    torch.testing.assert_close(other.energy(x, x[:, 0]), noise.energy(x, x[:, 0]))
+    torch.testing.assert_close(other.energy(x), noise.energy(x))
 
 
 def test_a_mixture_on_images_of_many_pixels_is_diagonal(generator):
     data = torch.randn(30, 1, 9, 9, generator=generator)
-    noise = prepared(FixedNoise("mixture", components=2), data)
+    noise = FittedNoise("mixture", components=2).build(data)
     assert noise.density.mixture.factors.shape == (2, 81, 81)
     assert noise.density.mixture.factors.tril(-1).abs().max() == 0
-    x = noise.draw(7, data, generator)
+    x = noise.sample(7, data, generator).x
     assert x.shape == (7, 1, 9, 9)
-    assert noise.energy(x, torch.zeros(7)).isfinite().all()
+    assert noise.energy(x).isfinite().all()
 
 
-def test_noise_around_data_is_beside_its_own_datum(generator):
+def test_perturbations_are_next_to_their_own_datum(generator):
     data = torch.arange(5.0)[:, None] * torch.tensor([100.0, 1000.0])
-    noise = prepared(Around(0.5), data)
-    y = noise.draw(15, data, generator).view(5, 3, 2)
+    noise = Perturbation(0.5).build(data)
+    y = noise.sample(15, data, generator).x.view(5, 3, 2)
     assert (y - data[:, None]).abs().max() < 0.5 * 6
-    assert noise.energy(y.flatten(0, 1), torch.ones(15)).tolist() == [0.0] * 15
+    assert noise.energy(y.flatten(0, 1)).tolist() == [0.0] * 15
     assert y.unique(dim=1).shape == y.shape
 
 
@@ -113,12 +104,16 @@ def test_default_bandwidth_has_an_expected_log_ratio_of_a_half(generator):
     for dimension in (1, 2, 30):
         s = torch.linspace(1, 3, dimension, dtype=torch.float64)
         data = s * torch.randn(20_000, dimension, generator=generator, dtype=torch.float64)
-        noise = prepared(Around(), data)
-        gap = ((noise.draw(20_000, data, generator) / s) ** 2 - (data / s) ** 2).sum(1) / 2
+        noise = Perturbation().build(data)
+        gap = ((noise.sample(20_000, data, generator).x / s) ** 2 - (data / s) ** 2).sum(1) / 2
         assert abs(gap.mean() - 0.5) < 5 * gap.std() / math.sqrt(20_000) + 0.5 * 5 / math.sqrt(20_000)
 
 
 def test_bad_settings_are_refused():
-    for make in (lambda: Around(0.0), lambda: FixedNoise("mixture", components=0), lambda: FixedNoise("cauchy")):
+    for make in (
+        lambda: Perturbation(0.0),
+        lambda: FittedNoise("mixture", components=0),
+        lambda: FittedNoise("cauchy"),
+    ):
         with pytest.raises(InputError):
             make()

@@ -2,13 +2,10 @@ import math
 
 import pytest
 import torch
-from torch import nn
 from torch.nn.functional import softplus
 
 from adance.errors import InputError
 from adance.noises import NeuralSampler
-
-ZERO = nn.Identity()
 
 
 def seed(number=1):
@@ -16,20 +13,18 @@ def seed(number=1):
 
 
 def sampler(data, **settings):
-    noise = NeuralSampler(**({"hidden": (8,), "marginal_draws": 16} | settings))
-    noise.prepare(ZERO, data, 8, seed())
-    return noise
+    return NeuralSampler(**({"hidden": (8,), "marginal_draws": 16} | settings)).build(data, seed())
 
 
 def linear_normal(m, weight=1.0, width=-0.5, **settings):
     """x = w z + σξ in one dimension: p_φ is N(0, w² + σ²) in closed form."""
     data = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
-    noise = sampler(data, hidden=(), marginal_draws=m, base_weight=0.0, entropy=0.0, **settings)
+    noise = sampler(data, hidden=(), marginal_draws=m, base_weight=0.0, **({"entropy": 0.0} | settings))
     (layer,) = noise.net
     with torch.no_grad():
         layer.weight.copy_(torch.tensor([[weight], [0.0]]))
         layer.bias.copy_(torch.tensor([0.0, width]))
-    std = float(softplus(torch.tensor(width))) + noise.min_std
+    std = float(softplus(torch.tensor(width))) + noise.settings.min_std
     return noise, std, torch.distributions.Normal(0.0, math.hypot(weight, std))
 
 
@@ -42,7 +37,7 @@ def second_moment(x, weight, std):
 
 def test_draws_are_the_sampler_s_law(generator):
     noise, _, law = linear_normal(4)
-    x = noise.draw(40_000, torch.zeros(1, 1, dtype=torch.float64), generator)
+    x = noise.sample(40_000, torch.zeros(1, 1, dtype=torch.float64), generator).x
     assert abs(x.mean()) < 5 * law.scale / math.sqrt(40_000)
     assert abs(x.var() / law.variance - 1) < 5 * math.sqrt(2 / 40_000)
 
@@ -52,7 +47,7 @@ def test_density_estimate_is_unbiased_and_its_logarithm_low_as_stated(m, generat
     noise, std, law = linear_normal(m)
     x, repeats = torch.tensor([[0.0], [0.7]], dtype=torch.float64), 4000
     with torch.no_grad():
-        log = -torch.stack([noise.energy(x, x[:, 0]) for _ in range(repeats)])
+        log = -torch.stack([noise.energy(x) for _ in range(repeats)])
     p = law.log_prob(x[:, 0]).exp()
     density = log.exp()
     assert ((density.mean(0) - p).abs() < 5 * density.std(0) / math.sqrt(repeats)).all()
@@ -68,23 +63,20 @@ def test_base_noise_is_mixed_in(generator):
     noise = sampler(data, base_weight=0.3)
     with torch.no_grad():
         noise.net[-1].bias[:2] += 100.0  # the sampler's draws are far away
-    x = noise.draw(20_000, data, generator)
+    x = noise.sample(20_000, data, generator).x
     from_base = (x[:, 0] < 50).double().mean()
     assert abs(from_base - 0.3) < 5 * math.sqrt(0.3 * 0.7 / 20_000)
-    near = noise.energy(data, data[:, 0])
-    torch.testing.assert_close(near, noise.base.energy(data, data[:, 0]) - math.log(0.3))
+    near = noise.energy(data)
+    torch.testing.assert_close(near, noise.base.energy(data) - math.log(0.3))
 
 
 def gradient_of_draws(noise, data, n, generator):
     """The adversary's gradient of E_noise[f(x)], f(x) = sin(x) + x, through its draws."""
-    x = noise.draw(n, data, generator)
-    values = (x.sin() + x).flatten()
-    noise.energy(x.detach(), values)  # as an objective does; its graph is not used here
-    if noise.rewarded:
-        value = noise.adversary_term(values.detach())
-    else:
-        noise.adversary_term(None)
-        value = values.mean()
+    sample = noise.sample(n, data, generator)
+    values = (sample.x.sin() + sample.x).flatten()
+    noise.energy(sample.x.detach(), sample)  # as an objective does; its graph is not used here
+    term = sample.adversary_term(values.detach)
+    value = term if noise.settings.gradient == "reinforce" else values.mean()
     parameters = list(noise.net.parameters())
     return torch.cat([g.flatten() for g in torch.autograd.grad(value, parameters, allow_unused=False)])
 
@@ -106,14 +98,13 @@ def test_reinforce_is_the_reparameterised_gradient_in_expectation(base_weight, g
 @pytest.mark.parametrize("gradient", ["reparameterized", "reinforce"])
 def test_entropy_term_widens_the_sampler(gradient, generator):
     # H of N(0, w² + σ²) is ½ log(w² + σ²) + const: its slope in w is w/(w² + σ²), less the bias of the estimate.
-    noise, std, _ = linear_normal(512, gradient=gradient)
-    noise.entropy = 2.0
+    noise, std, _ = linear_normal(512, gradient=gradient, entropy=2.0)
     data, slopes = torch.zeros(1, 1, dtype=torch.float64), []
     for _ in range(150):
-        x = noise.draw(256, data, generator)
-        noise.energy(x, x[:, 0])
-        reward = torch.zeros(256, dtype=torch.float64) if noise.rewarded else None
-        (slope,) = torch.autograd.grad(noise.adversary_term(reward), noise.net[0].weight)
+        sample = noise.sample(256, data, generator)
+        noise.energy(sample.x, sample)
+        term = sample.adversary_term(lambda: torch.zeros(256, dtype=torch.float64))
+        (slope,) = torch.autograd.grad(term, noise.net[0].weight)
         slopes.append(slope[0, 0])
     slopes = torch.stack(slopes)
     right = 2.0 * 1.0 / (1.0 + std**2)
@@ -123,10 +114,10 @@ def test_entropy_term_widens_the_sampler(gradient, generator):
 def test_only_the_sampler_is_the_adversary(generator):
     data = torch.randn(40, 1, 2, 2, generator=generator)
     noise = sampler(data)
-    assert {id(p) for p in noise.adversary_parameters()} == {id(p) for p in noise.net.parameters()}
-    x = noise.draw(6, data, generator)
+    assert {id(p) for p in noise.parameters() if p.requires_grad} == {id(p) for p in noise.net.parameters()}
+    x = noise.sample(6, data, generator).x
     assert x.shape == (6, 1, 2, 2)
-    assert noise.energy(x, torch.zeros(6)).shape == (6,)
+    assert noise.energy(x).shape == (6,)
 
 
 def test_bad_settings_are_refused():

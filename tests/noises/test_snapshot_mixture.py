@@ -2,12 +2,12 @@ import copy
 
 import pytest
 import torch
+from snapshots import UNSEEN, snapshot
 
 from adance.energies import MLP
 from adance.errors import InputError
-from adance.noises import Snapshot, SnapshotMixture
+from adance.objectives import AdaNCE
 from adance.samplers import MALA, Langevin
-from adance.samplers.starts import ChainStarts
 
 DATA = torch.randn(16, 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
 
@@ -17,9 +17,8 @@ def seed(number=1):
 
 
 def mixture(energy, snapshots=3, pool=12, sampler=None):
-    noise = SnapshotMixture(sampler or MALA(steps=2), ChainStarts("noise"), 1, pool, snapshots)
-    noise.prepare(energy, DATA, 4, seed())
-    return noise
+    settings = {"batch": 4, "start": "noise", "pool": pool, "snapshots": snapshots, "generator": seed()}
+    return snapshot(energy, DATA, sampler or MALA(steps=2), **settings)
 
 
 def move(energy, number):
@@ -37,22 +36,28 @@ def test_energy_is_of_the_last_snapshots_in_equal_parts():
     noise = mixture(energy)
     history.append(copy.deepcopy(energy))
     for step in range(1, 6):
-        noise.draw(4, DATA, seed(step))
+        noise.sample(4, DATA, seed(step))
         move(energy, step)
-        noise.after_step(energy, step)
+        noise.after_step(energy, step, UNSEEN)
         history.append(copy.deepcopy(energy))
         with torch.no_grad():
             parts = torch.stack([(-past(DATA)).exp() for past in history[-3:]])
-            torch.testing.assert_close(noise.energy(DATA, DATA[:, 0]), -parts.mean(0).log())
+            torch.testing.assert_close(noise.energy(DATA), -parts.mean(0).log())
 
 
 def test_equal_snapshots_are_the_model_exactly():
     energy = net()
     noise = mixture(energy, sampler=Langevin(2, 0.1, temperature=1e-5))
     for step in (1, 2):
-        noise.draw(4, DATA, seed(step))
-        noise.after_step(energy, step)
-    assert torch.equal(noise.energy(DATA, DATA[:, 0]), energy(DATA))
+        noise.sample(4, DATA, seed(step))
+        noise.after_step(energy, step, UNSEEN)
+    assert torch.equal(noise.energy(DATA), energy(DATA))
+
+
+def test_a_mixture_is_not_the_model_even_when_it_is_refreshed_at_every_step():
+    energy = net()
+    assert mixture(energy, snapshots=1).sample(4, DATA, seed()).from_model
+    assert not mixture(energy, snapshots=3).sample(4, DATA, seed()).from_model
 
 
 def test_all_pools_are_drawn_from_without_repeats():
@@ -60,10 +65,10 @@ def test_all_pools_are_drawn_from_without_repeats():
     noise = mixture(energy)
     pools = []
     for step in range(1, 5):
-        noise.draw(4, DATA, seed(step))
+        noise.sample(4, DATA, seed(step))
         pools.append(noise.pool.samples[: noise.pool_size].clone())
-        noise.after_step(energy, step)
-    drawn = torch.cat([noise.draw(4, DATA, seed(9)) for _ in range(9)])
+        noise.after_step(energy, step, UNSEEN)
+    drawn = torch.cat([noise.sample(4, DATA, seed(9)).x for _ in range(9)])
     kept = torch.cat([noise.pool.samples[: noise.pool_size], *pools[-2:]])
     assert {tuple(row) for row in drawn.tolist()} == {tuple(row) for row in kept.tolist()}
     assert len(drawn.unique(dim=0)) == 36
@@ -72,8 +77,8 @@ def test_all_pools_are_drawn_from_without_repeats():
 def test_a_snapshot_that_was_never_drawn_from_is_dropped():
     energy = net()
     noise = mixture(energy)
-    noise.after_step(energy, 1)
-    noise.after_step(energy, 2)
+    noise.after_step(energy, 1, UNSEEN)
+    noise.after_step(energy, 2, UNSEEN)
     assert noise._kept == 0
 
 
@@ -81,23 +86,24 @@ def test_state_goes_on_exactly():
     energy = net()
     one = mixture(energy)
     for step in range(1, 4):
-        one.draw(4, DATA, seed(step))
+        one.sample(4, DATA, seed(step))
         move(energy, step)
-        one.after_step(energy, step)
-    one.draw(4, DATA, seed(8))
+        one.after_step(energy, step, UNSEEN)
+    one.sample(4, DATA, seed(8))
     two = mixture(net())
     two.load_state_dict(one.state_dict())
-    assert torch.equal(one.energy(DATA, DATA[:, 0]), two.energy(DATA, DATA[:, 0]))
+    assert torch.equal(one.energy(DATA), two.energy(DATA))
     for _ in range(12):
-        assert torch.equal(one.draw(4, DATA, seed(3)), two.draw(4, DATA, seed(3)))
+        assert torch.equal(one.sample(4, DATA, seed(3)).x, two.sample(4, DATA, seed(3)).x)
 
 
 def test_bad_settings_are_refused():
     for settings in ({"snapshots": 0}, {"snapshots": 1.5}, {"snapshots": 2, "pool": 0}):
-        with pytest.raises(InputError):
-            SnapshotMixture(None, ChainStarts("noise"), **settings)
+        for make in (lambda **settings: mixture(net(), **settings), AdaNCE):
+            with pytest.raises(InputError):
+                make(**settings)
     with pytest.raises(InputError, match="larger"):
-        mixture(net()).draw(13, DATA, seed())
+        mixture(net()).sample(13, DATA, seed())
 
 
 @pytest.mark.parametrize(
@@ -115,23 +121,7 @@ def test_bad_settings_are_refused():
     ],
 )
 def test_long_intervals_of_images_keep_three_snapshots(shape, settings, expected):
-    noise = SnapshotMixture(None, ChainStarts(None, 0.25, 64), **settings)
-    noise.prepare(MLP(shape, (8,)), torch.rand(16, *shape), 4, seed())
+    recipe = AdaNCE(rejuvenation=0.25, buffer=64, **settings)
+    noise = recipe.build(MLP(shape, (8,)), torch.rand(16, *shape), batch_size=4, generator=seed()).noise
     assert noise.snapshots == expected
     assert len(noise.earlier) == expected - 1
-
-
-def test_one_snapshot_is_the_plain_noise():
-    energy, others = net(), []
-    for make in (Snapshot, lambda *args: SnapshotMixture(*args, 1)):
-        noise = make(MALA(steps=2), ChainStarts("noise"), 2, 12)
-        noise.prepare(energy, DATA, 4, seed())
-        drawn = []
-        for step in range(1, 5):
-            drawn.append(noise.draw(4, DATA, seed(step)))
-            noise.after_step(energy, step)
-        others.append((torch.stack(drawn), noise.energy(DATA, DATA[:, 0]), noise.state_dict()))
-    (x, e, state), (also_x, also_e, also_state) = others
-    assert torch.equal(x, also_x)
-    assert torch.equal(e, also_e)
-    assert state.keys() == also_state.keys()

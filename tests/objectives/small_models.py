@@ -24,10 +24,9 @@ def seed(number=7):
     return torch.Generator().manual_seed(number)
 
 
-def prepared(energy, data, batch=8, **settings):
-    objective = AdaNCE(settings.pop("sampler", chain()), **({"buffer": 200} | settings))
-    objective.prepare(energy, data, batch, seed(1))
-    return objective
+def built(energy, data, batch=8, **settings):
+    recipe = AdaNCE(settings.pop("sampler", chain()), **({"buffer": 200} | settings))
+    return recipe.build(energy, data, batch_size=batch, generator=seed(1))
 
 
 def gradients(value, energy):
@@ -44,8 +43,8 @@ def likelihood_gradient(energy, x, noise):
 
 
 def loss_and_noise(objective, energy, x):
-    """The loss, and the very noise samples that it will have drawn."""
-    noise = copy.deepcopy(objective).noise.draw(len(x) * objective.contrast.noises, x, seed(5))
+    """The loss, and the noise samples that it drew."""
+    noise = copy.deepcopy(objective).noise.sample(len(x) * objective.contrast.noises, x, seed(5)).x
     return objective.loss(energy, x, seed(5)), noise
 
 

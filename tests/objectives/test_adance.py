@@ -6,13 +6,14 @@ import pytest
 import torch
 from small_models import (
     DATA,
+    SHAPE,
+    built,
     chain,
     close,
     gaps,
     loss_and_noise,
     move,
     net,
-    prepared,
     seed,
 )
 from torch import nn
@@ -21,25 +22,29 @@ from torch.nn.utils import spectral_norm as hook_spectral_norm
 from adance.contrasts import Logistic
 from adance.energies import ConvNet
 from adance.errors import InputError
-from adance.noises import Snapshot
-from adance.objectives import AdaNCE, Contrastive
+from adance.objectives import AdaNCE, Contrastive, LogRatio, Setting
+from adance.objectives.objective import Site
+from adance.objectives.snapshot_recipe import SnapshotRecipe
 from adance.samplers import MALA
+from adance.samplers.model_chains import ChainOptions
 
 
 def test_defaults():
-    objective = AdaNCE()
-    assert (objective.margin, objective.normalize, objective.centre) == (0.0, True, True)
-    assert objective.noise.starts.kind == "rejuvenated"
-    assert objective.noise.starts.capacity == 5000
-    assert objective.contrast.noises == 1
-    assert AdaNCE(interval=1).margin == 0
-    assert AdaNCE(interval=1, margin=0.02).margin == 0.02
-    assert list(objective.parameters()) == []
+    setting = Setting(SHAPE, 8)
+    recipe = AdaNCE().resolve(setting)
+    assert (recipe.margin, recipe.normalize, recipe.center) == (0.0, True, True)
+    assert (recipe.start, recipe.buffer, recipe.noises) == ("rejuvenated", 5000, 1)
+    assert AdaNCE(interval=1).resolve(setting).margin == 0
+    assert AdaNCE(interval=1, margin=0.02).resolve(setting).margin == 0.02
+    objective = AdaNCE().build(net(torch.float32), DATA, batch_size=8)
+    assert objective.noise.chains.starts.kind == "rejuvenated"
+    assert len(objective.noise.chains.starts.buffer.samples) == 5000
+    assert objective.own_parameters() == objective.adversary_parameters() == []
     assert objective.log_normalizer() is None
 
 
 def test_pool_counts_all_noises_of_a_step():
-    assert prepared(net(torch.float32), DATA, batch=8, interval=50, noises=2).noise.pool_size == 80
+    assert built(net(torch.float32), DATA, batch=8, interval=50, noises=2).noise.pool_size == 80
 
 
 def test_power_iteration_advances_once_a_step_and_never_in_the_loss():
@@ -51,13 +56,14 @@ def test_power_iteration_advances_once_a_step_and_never_in_the_loss():
     def same(one, two):
         return all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
-    objective = prepared(energy, DATA, interval=3)
+    objective = built(energy, DATA, interval=3)
     before = vectors()
     for _ in range(3):
-        objective.loss(energy, DATA[:8], seed()).value.backward()
+        out = objective.loss(energy, DATA[:8], seed())
+        out.value.backward()
     assert same(vectors(), before)
     twin = copy.deepcopy(energy)
-    objective.after_step(energy, 1)
+    objective.after_step(energy, 1, out)
     assert not same(vectors(), before)
     twin.train()(DATA[:1])  # one training forward of torch's is one cycle
     assert same(vectors(), [value for _, value in twin.named_buffers()])
@@ -65,7 +71,7 @@ def test_power_iteration_advances_once_a_step_and_never_in_the_loss():
 
 def test_the_loss_trains_no_snapshot_and_leaves_flags():
     energy = net(torch.float32).train()
-    objective = prepared(energy, DATA)
+    objective = built(energy, DATA)
     objective.loss(energy, DATA[:8], seed()).value.backward()
     assert all(parameter.grad is not None for parameter in energy.parameters())
     assert all(parameter.grad is None for parameter in objective.noise.frozen.parameters())
@@ -80,7 +86,7 @@ def losses(objective, energy, generator, steps, first):
         optimizer.zero_grad()
         out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         found.append(out.value.item())
     return found
 
@@ -93,26 +99,26 @@ def losses(objective, energy, generator, steps, first):
 def test_state_goes_on_as_if_nothing_had_happened(settings, stop):
     settings = {"interval": 5} | settings
     energy, generator = net(torch.float32), seed()
-    objective = prepared(energy, DATA, **settings)
+    objective = built(energy, DATA, **settings)
     losses(objective, energy, generator, stop, 1)
     other_energy = net(torch.float32)
-    other = prepared(other_energy, DATA, **settings)
+    other = built(other_energy, DATA, **settings)
     other.load_state_dict(copy.deepcopy(objective.state_dict()))
     other_energy.load_state_dict(copy.deepcopy(energy.state_dict()))
     other_generator = seed()
     other_generator.set_state(generator.get_state())
     one = losses(objective, energy, generator, 8, stop + 1)
     assert losses(other, other_energy, other_generator, 8, stop + 1) == one
-    assert torch.equal(other.noise.starts.buffer.samples, objective.noise.starts.buffer.samples)
+    assert torch.equal(other.noise.chains.starts.buffer.samples, objective.noise.chains.starts.buffer.samples)
     assert other.noise.metrics()["energy_gradients"] == objective.noise.metrics()["energy_gradients"]
 
 
 def test_state_is_a_snapshot_and_never_the_energy():
     energy = net(torch.float32)
-    objective = prepared(energy, DATA)
+    objective = built(energy, DATA)
     before = copy.deepcopy(objective.state_dict())
     move(energy)
-    assert {"noise.pool.samples", "noise.starts.buffer.samples", "noise.frozen.net.1.weight"} <= set(before)
+    assert {"noise.pool.samples", "noise.chains.starts.buffer.samples", "noise.frozen.net.1.weight"} <= set(before)
     for name, value in objective.state_dict().items():
         torch.testing.assert_close(value, before[name], rtol=0, atol=0, equal_nan=True)
     places = {value.data_ptr() for value in energy.state_dict().values()}
@@ -122,19 +128,19 @@ def test_state_is_a_snapshot_and_never_the_energy():
 def test_seeded_losses_leave_the_global_generator():
     energy = net(torch.float32)
     before = torch.get_rng_state()
-    found = [losses(prepared(copy.deepcopy(energy), DATA), copy.deepcopy(energy), seed(), 3, 1) for _ in range(2)]
+    found = [losses(built(copy.deepcopy(energy), DATA), copy.deepcopy(energy), seed(), 3, 1) for _ in range(2)]
     assert found[0] == found[1]
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_energy_gradients_are_counted():
     energy = net(torch.float32)
-    objective = prepared(energy, DATA, interval=2, pool=16)
+    objective = built(energy, DATA, interval=2, pool=16)
     losses(objective, energy, seed(), 4, 1)
     out = objective.loss(energy, DATA[:8], seed())
     # Three snapshots (before steps 1, 3 and 5) of 16 chains of 3 steps.
     assert out.metrics["energy_gradients"] == 3 * 16 * 3
-    fresh = prepared(energy, DATA, interval=2, pool=0)
+    fresh = built(energy, DATA, interval=2, pool=0)
     losses(fresh, energy, seed(), 4, 1)
     assert fresh.noise.metrics()["energy_gradients"] == 4 * 8 * 3
 
@@ -142,7 +148,7 @@ def test_energy_gradients_are_counted():
 def test_metrics_are_those_by_hand():
     T, x = 0.05, DATA[:8].double()
     energy = net()
-    objective = prepared(energy, x, interval=10, ratio_temperature=T, noises=2, centre=False)
+    objective = built(energy, x, interval=10, ratio_temperature=T, noises=2, center=False)
     move(energy)
     out, noise = loss_and_noise(objective, energy, x)
     r_data, r_noise = (d / T for d in gaps(objective, energy, x, noise))
@@ -166,8 +172,8 @@ def test_metrics_are_those_by_hand():
 
 def test_energy_penalty_is_added():
     energy, x = net(), DATA[:8].double()
-    without, _ = loss_and_noise(prepared(energy, x), energy, x)
-    with_it, _ = loss_and_noise(prepared(energy, x, energy_penalty=0.3), energy, x)
+    without, _ = loss_and_noise(built(energy, x), energy, x)
+    with_it, _ = loss_and_noise(built(energy, x, energy_penalty=0.3), energy, x)
     square = without.energy_data.square().mean() + without.energy_noise.square().mean()
     close((with_it.value - without.value).detach(), 0.3 * square)
 
@@ -182,25 +188,24 @@ def test_randomness_in_the_forward_is_warned_of():
             return nn.functional.dropout(self.layer(x.flatten(1)).squeeze(1), 0.5, self.training)
 
     with pytest.warns(UserWarning, match=r"frozen copy.*dropout"):
-        prepared(Dropping().train(), DATA)
+        built(Dropping().train(), DATA)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        prepared(Dropping().eval(), DATA)
-        prepared(Dropping().train(), DATA, interval=1)
-        prepared(net(torch.float32).train(), DATA)
-        prepared(ConvNet((1, 8, 8), width=0.2).train(), torch.zeros(8, 1, 8, 8))
+        built(Dropping().eval(), DATA)
+        built(Dropping().train(), DATA, interval=1)
+        built(net(torch.float32).train(), DATA)
+        built(ConvNet((1, 8, 8), width=0.2).train(), torch.zeros(8, 1, 8, 8))
 
 
-def test_loss_prepares_itself_for_its_first_batch():
-    objective, energy = AdaNCE(chain(), interval=20, buffer=50), net(torch.float32)
-    objective.loss(energy, DATA[:8], seed()).value.backward()
-    assert objective.prepared
-    assert objective.noise.pool_size == 16
+def test_a_batch_is_all_the_data_unless_its_size_is_given():
+    recipe, energy = AdaNCE(chain(), interval=20, buffer=50), net(torch.float32)
+    assert recipe.build(energy, DATA[:8]).noise.pool_size == 16
+    assert recipe.build(energy, DATA, batch_size=4).noise.pool_size == 8
 
 
 def test_smaller_batches_serve_and_larger_ones_are_refused():
     energy = net(torch.float32)
-    objective = prepared(energy, DATA, batch=8, interval=1)
+    objective = built(energy, DATA, batch=8, interval=1)
     assert objective.loss(energy, DATA[:5], seed()).energy_noise.shape == (5,)
     with pytest.raises(InputError, match="pool of 8"):
         objective.loss(energy, DATA[:9], seed())
@@ -212,16 +217,16 @@ def test_a_column_of_energies_is_refused():
             return super().forward(x.flatten(1))
 
     with pytest.raises(InputError) as caught:
-        prepared(Column(9, 1), DATA)
+        built(Column(9, 1), DATA)
     assert "(8, 1)" in str(caught.value)
     assert "(8,)" in str(caught.value)
 
 
 def test_energies_that_cannot_be_trained_are_refused():
     with pytest.raises(InputError, match="parametrizations"):
-        prepared(nn.Sequential(nn.Flatten(), hook_spectral_norm(nn.Linear(9, 1))), DATA)
+        built(nn.Sequential(nn.Flatten(), hook_spectral_norm(nn.Linear(9, 1))), DATA)
     with pytest.raises(InputError, match="function"):
-        prepared(lambda x: x.flatten(1).sum(1), DATA)
+        built(lambda x: x.flatten(1).sum(1), DATA)
 
 
 @pytest.mark.parametrize(
@@ -243,10 +248,10 @@ def test_bad_settings_are_refused(settings):
 
 def test_it_is_a_contrast_times_a_noise():
     energy, x = net(torch.float32), DATA[:8]
-    one = AdaNCE(chain(), interval=3, buffer=50)
-    two = Contrastive(Logistic(), Snapshot(chain(), copy.deepcopy(one.noise.starts), 3), 0.005, centre=True)
-    for objective in (one, two):
-        objective.prepare(energy, x, generator=seed(1))
+    one = AdaNCE(chain(), interval=3, buffer=50).build(energy, x, generator=seed(1))
+    site = Site(energy, x, Setting(SHAPE, 8), seed(1), None, ChainOptions())
+    noise = SnapshotRecipe(chain(), "rejuvenated", 0.25, 3, 8, 50).build(site)
+    two = Contrastive(Logistic(), noise, LogRatio(0.005, "centered"))
     assert one.loss(energy, x, seed()).value == two.loss(energy, x, seed()).value
 
 
@@ -264,16 +269,17 @@ def test_learns_the_scale_of_a_gaussian(generator):
 
     data = 1 + 0.5 * torch.randn(2000, 1, generator=generator)
     energy = Quadratic()
-    objective = AdaNCE(MALA(10, 0.3), interval=5, ratio_temperature=1.0, margin=0.0, pool=2000, buffer=2000)
-    objective.prepare(energy, data, generator=generator)
+    recipe = AdaNCE(MALA(10, 0.3), interval=5, ratio_temperature=1.0, margin=0.0, pool=2000, buffer=2000)
+    objective = recipe.build(energy, data, generator=generator)
     optimizer = torch.optim.Adam(energy.parameters(), 0.1)
     averaged = torch.zeros(2)
     for step in range(1, 1001):
         optimizer.param_groups[0]["lr"] = 0.1 * (1 - step / 1001)
         optimizer.zero_grad()
-        objective.loss(energy, data, generator).value.backward()
+        out = objective.loss(energy, data, generator)
+        out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         averaged += energy.weights.detach() / 250 if step > 750 else 0
     a, b = averaged.tolist()
     assert 1 / a == pytest.approx(data.var(correction=0).item(), rel=0.03)

@@ -3,19 +3,19 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import DATA, SHAPE, chain, net, prepared, seed
+from small_models import DATA, SHAPE, built, chain, net, seed
 
 from adance.configurable import describe
 from adance.contrasts import LeastSquares, Logistic
 from adance.energies import MLP
 from adance.errors import InputError
-from adance.noises import Snapshot
-from adance.objectives import AdaBRM, AdaNCE
+from adance.noises import Separation
+from adance.objectives import AdaBRM, AdaNCE, Setting
 from adance.samplers import MALA
 
 
 @pytest.mark.parametrize(
-    ("event", "options", "interval", "until_served", "chains"),
+    ("event", "options", "interval", "adaptive", "chains"),
     [
         (SHAPE, {}, 10, False, 8),
         ((2,), {}, 50, True, 40),
@@ -23,19 +23,19 @@ from adance.samplers import MALA
         ((2,), {"start": "persistent"}, 50, False, 40),
     ],
 )
-def test_the_interval_is_by_default_that_of_the_kind_of_event(event, options, interval, until_served, chains):
-    objective = AdaNCE(buffer=200, **options)
-    objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())
-    noise = objective.noise
-    assert (noise.interval, noise.until_served, len(noise.pool)) == (interval, until_served, chains)
-    assert objective.init_args["interval"] == (None if until_served else interval)
+def test_the_interval_is_by_default_that_of_the_kind_of_event(event, options, interval, adaptive, chains):
+    recipe = AdaNCE(buffer=200, **options)
+    data = torch.rand(20, *event, generator=seed())
+    noise = recipe.build(MLP(event, (4,)), data, batch_size=8, generator=seed()).noise
+    assert (noise.rule.interval, noise.rule.adaptive, len(noise.pool)) == (interval, adaptive, chains)
+    assert recipe.resolve(Setting(event, 8)).interval == ("auto" if adaptive else interval)
 
 
 X = DATA[:8].double()
 
 
 def refreshes(objective, energy, steps, lr):
-    """Steps after which the snapshot was taken anew, and the weight of data at each step, by hand."""
+    """Steps after which the snapshot was refreshed, and the weight of data at each step, by hand."""
     optimizer, found, pulls, before = torch.optim.SGD(energy.parameters(), lr), [], [], 0
     for step in range(1, steps + 1):
         out = objective.loss(energy, X, seed(step))
@@ -43,7 +43,7 @@ def refreshes(objective, energy, steps, lr):
         optimizer.zero_grad()
         out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         if int(objective.noise.metrics()["refreshes"]) > before:
             before += 1
             found.append(step)
@@ -62,26 +62,25 @@ def ratios(objective, energy, x, generator):
     return d_data / T - Logistic().constant(d_data / T, d_noise / T)
 
 
-def test_a_snapshot_is_taken_anew_when_it_has_served_and_never_before():
+def test_a_snapshot_is_refreshed_when_it_is_stale_and_never_before():
     energy = net(torch.float64)
-    objective = prepared(energy, X, interval="auto", ratio_temperature=1e-3, centre=True)
+    objective = built(energy, X, interval="auto", ratio_temperature=1e-3, center=True)
     found, pulls = refreshes(objective, energy, 40, 0.02)
     assert found == [step for step, pull in enumerate(pulls, 1) if pull < 0.1]
     assert 2 <= len(found) <= 20
     assert all(pulls[step] == pytest.approx(0.5) for step in found if step < len(pulls))
 
 
-def test_a_snapshot_that_does_not_serve_is_taken_anew_after_fifty_steps():
+def test_a_snapshot_that_does_not_go_stale_is_refreshed_after_fifty_steps():
     energy = net(torch.float64)
-    objective = prepared(energy, X, interval="auto")
+    objective = built(energy, X, interval="auto")
     assert refreshes(objective, energy, 120, 0.0)[0] == [50, 100]
 
 
-def test_reweighted_chains_have_served_when_half_of_them_would_be_left():
+def test_reweighted_chains_are_stale_when_half_of_them_would_be_left():
     x, energy = torch.randn(64, 2, generator=seed()), MLP((2,), (16,))
     x[:, 0] += 3 * x[:, 0].sign()
-    objective = AdaNCE(MALA(2), interval="auto", pool=64, buffer=64)
-    objective.prepare(energy, x, 64, seed())
+    objective = AdaNCE(MALA(2), interval="auto", pool=64, buffer=64).build(energy, x, batch_size=64, generator=seed())
     optimizer, before, shares, found = torch.optim.Adam(energy.parameters(), 0.03), 0, [], []
     for step in range(1, 61):
         out = objective.loss(energy, x, seed(step))
@@ -92,7 +91,7 @@ def test_reweighted_chains_have_served_when_half_of_them_would_be_left():
         optimizer.zero_grad()
         out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         if int(objective.noise.metrics()["refreshes"]) > before:
             before += 1
             found.append(step)
@@ -102,14 +101,16 @@ def test_reweighted_chains_have_served_when_half_of_them_would_be_left():
 
 @pytest.mark.parametrize(("event", "chains", "temperature"), [(SHAPE, 8, 0.005), ((2,), 40, 1.0)])
 def test_auto_has_the_pool_and_temperature_of_the_kind_of_event(event, chains, temperature):
-    objective = AdaNCE(interval="auto", buffer=200)
-    objective.prepare(MLP(event, (4,)), torch.rand(20, *event, generator=seed()), 8, seed())
-    assert (objective.centre, len(objective.noise.pool), objective.temperature) == (True, chains, temperature)
-    assert objective.init_args["interval"] == "auto"
+    recipe = AdaNCE(interval="auto", buffer=200)
+    data = torch.rand(20, *event, generator=seed())
+    objective = recipe.build(MLP(event, (4,)), data, batch_size=8, generator=seed())
+    assert objective.log_ratio.constant == "centered"
+    assert (len(objective.noise.pool), objective.temperature) == (chains, temperature)
+    assert recipe.resolve(Setting(event, 8)).interval == "auto"
 
 
 def test_the_ratio_temperature_of_images_is_the_same_for_all_intervals():
-    assert {prepared(net(torch.float32), DATA, interval=k).temperature for k in (2, 10, 40)} == {0.005}
+    assert {built(net(torch.float32), DATA, interval=k).temperature for k in (2, 10, 40)} == {0.005}
 
 
 @pytest.mark.parametrize("noises", [1, 4])
@@ -124,8 +125,8 @@ def test_auto_needs_weights_that_fall_or_chains_that_are_reweighted():
     with pytest.raises(InputError, match="auto"):
         AdaNCE(interval="often")
     with pytest.raises(InputError, match=r"auto.*KL"):
-        AdaBRM("kl", chain(), interval="auto", buffer=200).prepare(net(torch.float32), DATA, 8)
-    AdaBRM("kl", interval="auto", buffer=200).prepare(MLP((2,), (4,)), torch.rand(20, 2), 8)
+        AdaBRM("kl", sampler=chain(), interval="auto", buffer=200).build(net(torch.float32), DATA, batch_size=8)
+    AdaBRM("kl", interval="auto", buffer=200).build(MLP((2,), (4,)), torch.rand(20, 2), batch_size=8)
 
 
 def test_weights_that_grow_cannot_tell():
@@ -134,38 +135,40 @@ def test_weights_that_grow_cannot_tell():
 
 
 def test_a_given_interval_is_kept_to():
-    noise = Snapshot(chain(), AdaNCE(buffer=50).noise.starts, 3)
-    noise.prepare(net(torch.float32), DATA, 8, seed())
+    noise = built(net(torch.float32), DATA, interval=3, buffer=50).noise
     taken = []
     for step in range(1, 8):
         energy = net(torch.float32)
-        noise.after_step(energy, step)
-        if torch.equal(noise.energy(DATA, torch.zeros(32)), energy.eval()(DATA).detach()):
+        noise.after_step(energy, step, Separation(lambda: torch.ones(()), lambda: torch.ones(())))
+        if torch.equal(noise.energy(DATA), energy.eval()(DATA).detach()):
             taken.append(step)
     assert taken == [3, 6]
 
 
 @pytest.mark.parametrize("interval", [0, -3, 5.0, math.nan, True, [5], "5"])
 def test_an_interval_is_a_whole_number_or_auto(interval):
-    with pytest.raises(InputError, match="interval is a number of optimiser steps"):
+    with pytest.raises(InputError, match="interval must be a number of optimizer steps"):
         AdaNCE(interval=interval)
 
 
 def test_numpy_s_whole_numbers_serve():
-    assert AdaNCE(interval=np.int64(5)).noise.interval == 5
+    assert built(net(torch.float32), DATA, interval=np.int64(5)).noise.rule.interval == 5
+    resolved = AdaNCE(interval=np.int64(5)).resolve(Setting(SHAPE, 8))
+    assert describe(resolved)["init_args"]["interval"] == 5
 
 
-@pytest.mark.parametrize("settings", [{"snapshots": 3}, {"centre": False, "margin": 0.01}, {"margin": -0.01}])
-def test_served_is_measured_from_the_first_batch_and_never_at_once(settings):
+@pytest.mark.parametrize("settings", [{"snapshots": 3}, {"center": False, "margin": 0.01}, {"margin": -0.01}])
+def test_staleness_is_measured_from_the_first_batch_and_never_at_once(settings):
     energy = net(torch.float64)
-    objective = prepared(energy, X, interval="auto", ratio_temperature=1e-3, **settings)
+    objective = built(energy, X, interval="auto", ratio_temperature=1e-3, **settings)
     optimizer, ages = torch.optim.SGD(energy.parameters(), 0.02), [0]
     for step in range(1, 101):
         optimizer.zero_grad()
-        objective.loss(energy, X, seed(step)).value.backward()
+        out = objective.loss(energy, X, seed(step))
+        out.value.backward()
         optimizer.step()
         before = int(objective.noise.metrics()["refreshes"])
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         ages[-1] += 1
         if int(objective.noise.metrics()["refreshes"]) > before:
             ages.append(0)
@@ -178,14 +181,14 @@ def test_served_is_measured_from_the_first_batch_and_never_at_once(settings):
     [
         (lambda: AdaNCE(interval=50), 3),
         (lambda: AdaNCE(interval=50, margin=0.01), 1),  # without a fitted constant
-        (lambda: AdaNCE(interval=50, centre=False, snapshots=2), 2),
+        (lambda: AdaNCE(interval=50, center=False, snapshots=2), 2),
         (lambda: AdaNCE(interval=1), 1),
         (lambda: AdaBRM("kl", interval=50), 1),  # grows
         (lambda: AdaBRM("logistic", interval=50), 3),
     ],
 )
-def test_settled_number_of_snapshots_is_remembered(make, expected):
-    objective = make()
-    objective.prepare(MLP((1, 4, 4), (8,)), torch.rand(128, 1, 4, 4))
-    assert objective.init_args["snapshots"] == expected
-    assert describe(objective)["init_args"]["snapshots"] == expected
+def test_the_number_of_snapshots_is_resolved_and_built(make, expected):
+    resolved = make().resolve(Setting((1, 4, 4), 128))
+    assert describe(resolved)["init_args"]["snapshots"] == expected
+    objective = make().build(MLP((1, 4, 4), (8,)), torch.rand(128, 1, 4, 4))
+    assert objective.noise.snapshots == expected

@@ -6,6 +6,8 @@ import pytest
 import torch
 from small_models import (
     DATA,
+    SHAPE,
+    built,
     chain,
     close,
     gaps,
@@ -14,13 +16,12 @@ from small_models import (
     loss_and_noise,
     move,
     net,
-    prepared,
     seed,
 )
 
 from adance.energies import MLP, ConvNet
 from adance.errors import InputError
-from adance.objectives import AdaNCE
+from adance.objectives import AdaNCE, Setting
 from adance.samplers import MALA, Langevin
 
 
@@ -30,17 +31,30 @@ def test_at_interval_one_the_gradient_is_the_likelihood_s(noises, ratio_temperat
     energy, x = net(), DATA[:8].double()
     settings = {"interval": 1, "noises": noises, "ratio_temperature": ratio_temperature}
     for normalize, factor in ((False, noises / (1 + noises)), (True, 1.0)):
-        objective = prepared(energy, x, normalize=normalize, **settings)
+        objective = built(energy, x, normalize=normalize, **settings)
         out, noise = loss_and_noise(objective, energy, x)
         right = likelihood_gradient(energy, x, noise)
         assert right.abs().max() > 1e-3
         close(gradients(out.value, energy), factor * right)
 
 
+def test_at_interval_one_a_mixture_has_the_energies_of_all_its_snapshots():
+    energy, x = net(), DATA[:8].double()
+    objective = built(energy, x, interval=1, snapshots=2, ratio_temperature=1.0)
+    out = objective.loss(energy, x, seed())
+    move(energy)
+    objective.after_step(energy, 1, out)
+    out = objective.loss(energy, x, seed())
+    with torch.no_grad():
+        right = (objective.noise.energy(x) - objective.noise.frozen(x)).mean()
+    assert right.abs() > 1e-4
+    close(out.metrics["ratio_data"], right)
+
+
 @pytest.mark.parametrize("noises", [1, 4])
 def test_first_step_of_the_hinge_is_the_likelihood_s(noises):
     energy, x = net(), DATA[:8].double()
-    objective = prepared(energy, x, interval=10, ratio_temperature=0.0, margin=0.0, noises=noises)
+    objective = built(energy, x, interval=10, ratio_temperature=0.0, margin=0.0, noises=noises)
     out, noise = loss_and_noise(objective, energy, x)
     assert out.value.item() == 0
     close(gradients(out.value, energy), likelihood_gradient(energy, x, noise))
@@ -48,14 +62,14 @@ def test_first_step_of_the_hinge_is_the_likelihood_s(noises):
 
 def test_first_step_after_a_snapshot_is_the_likelihood_s_without_margin():
     energy, x = net(), DATA[:8].double()
-    objective = prepared(energy, x, interval=10, margin=0.0)
+    objective = built(energy, x, interval=10, margin=0.0)
     out, noise = loss_and_noise(objective, energy, x)
     close(gradients(out.value, energy), likelihood_gradient(energy, x, noise))
 
 
 def test_hinge_on_a_moved_model_is_the_formula():
     energy, x = net(), DATA[:8].double()
-    objective = prepared(energy, x, interval=10, ratio_temperature=0.0, margin=0.02)
+    objective = built(energy, x, interval=10, ratio_temperature=0.0, margin=0.02)
     move(energy)
     out, noise = loss_and_noise(objective, energy, x)
     d_data, d_noise = gaps(objective, energy, x, noise)
@@ -68,7 +82,7 @@ def test_margin_is_nce_with_a_posterior_ratio(margin):
     # With ν = e^{δ/T} the posterior of a datum is u/(ν + u) = σ(r − δ/T); each term of the loss is NCE's, times T.
     T = 0.1
     energy, x = net(), DATA[:8].double()
-    objective = prepared(energy, x, interval=10, margin=margin, ratio_temperature=T, normalize=False, centre=False)
+    objective = built(energy, x, interval=10, margin=margin, ratio_temperature=T, normalize=False, center=False)
     move(energy)
     out, noise = loss_and_noise(objective, energy, x)
     u_data, u_noise = ((d / T).exp() for d in gaps(objective, energy, x, noise))
@@ -82,7 +96,7 @@ def test_gradients_keep_their_scale_whatever_the_ratio_temperature():
     energy, x = net(), DATA[:8].double()
     scales = []
     for T in (1e-3, 1.0, 1e3):
-        objective = prepared(energy, x, interval=10, margin=0.0, ratio_temperature=T)
+        objective = built(energy, x, interval=10, margin=0.0, ratio_temperature=T)
         scales.append(gradients(loss_and_noise(objective, energy, x)[0].value, energy))
     close(scales[1], scales[0])
     close(scales[2], scales[0])
@@ -90,29 +104,27 @@ def test_gradients_keep_their_scale_whatever_the_ratio_temperature():
 
 def test_ratio_temperature_is_the_chain_s_where_nothing_is_fitted():
     energy = net(torch.float32)
-    assert prepared(energy, DATA, centre=False, sampler=Langevin(2, 1.0, 0.005)).temperature == pytest.approx(1.25e-5)
-    assert prepared(energy, DATA, centre=False, sampler=MALA(2, temperature=0.3)).temperature == 0.3
-    assert prepared(energy, DATA, centre=False, ratio_temperature=0.7).temperature == 0.7
-    assert prepared(energy, DATA, centre=False, ratio_temperature=0.0).temperature == 0
-    assert prepared(energy, DATA, centre=False, sampler=None).temperature == pytest.approx(1.25e-5)
-    assert prepared(energy, DATA, interval=20).temperature == 0.005
-    assert prepared(energy, DATA, interval=1).temperature == chain().temperature
+    assert built(energy, DATA, center=False, sampler=Langevin(2, 1.0, 0.005)).temperature == pytest.approx(1.25e-5)
+    assert built(energy, DATA, center=False, sampler=MALA(2, temperature=0.3)).temperature == 0.3
+    assert built(energy, DATA, center=False, ratio_temperature=0.7).temperature == 0.7
+    assert built(energy, DATA, center=False, ratio_temperature=0.0).temperature == 0
+    assert built(energy, DATA, center=False, sampler=None).temperature == pytest.approx(1.25e-5)
+    assert built(energy, DATA, interval=20).temperature == 0.005
+    assert built(energy, DATA, interval=1).temperature == chain().temperature
 
 
-def test_the_ratio_of_vectors_is_at_the_chain_s_temperature_where_they_are_reweighted_and_damped_elsewhere():
+def test_the_ratio_of_vectors_is_damped_unless_chains_are_reweighted():
     vectors, energy = torch.randn(20, 2, generator=torch.Generator().manual_seed(0)), MLP((2,), (4,))
     sampler, kept = MALA(2, temperature=0.3), {"start": "persistent"}
     for options, temperature in [({}, 0.3), ({"interval": 1}, 0.3), (kept, 0.003), ({"rejuvenation": 0.1}, 0.003)]:
-        objective = AdaNCE(sampler=sampler, buffer=200, **options)
-        objective.prepare(energy, vectors, 20)
+        objective = AdaNCE(sampler=sampler, buffer=200, **options).build(energy, vectors, batch_size=20)
         assert objective.temperature == pytest.approx(temperature)
 
 
 @pytest.mark.parametrize("make", [lambda: MLP((1, 8, 8), (64, 64)), lambda: ConvNet((1, 8, 8), width=0.5)])
 def test_right_after_a_refresh_the_ratio_is_exactly_zero(make, generator):
     energy, x = make(), torch.rand(16, 1, 8, 8, generator=generator) * 2 - 1
-    objective = AdaNCE(chain(), interval=2, margin=0.0, buffer=100)
-    objective.prepare(energy, x, generator=generator)
+    objective = AdaNCE(chain(), interval=2, margin=0.0, buffer=100).build(energy, x, generator=generator)
     optimizer = torch.optim.Adam(energy.parameters(), 1e-3)
     for step in range(1, 5):
         out = objective.loss(energy, x, generator)
@@ -122,13 +134,13 @@ def test_right_after_a_refresh_the_ratio_is_exactly_zero(make, generator):
         optimizer.zero_grad()
         out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
 
 
 def test_a_constant_in_the_energy_is_fitted_away():
     energy, T, x = net(), 0.01, DATA[:8].double()
-    objective = prepared(energy, x, interval=5, ratio_temperature=T, centre=True)
-    other = prepared(energy, x, interval=5, ratio_temperature=T, margin=0.0)
+    objective = built(energy, x, interval=5, ratio_temperature=T, center=True)
+    other = built(energy, x, interval=5, ratio_temperature=T, margin=0.0)
     with torch.no_grad():
         for parameter in energy.parameters():
             parameter.add_(0.01 * torch.randn(parameter.shape, generator=seed(2), dtype=parameter.dtype))
@@ -149,15 +161,20 @@ def test_a_constant_in_the_energy_is_fitted_away():
 
 def test_right_after_a_refresh_fitting_changes_nothing():
     energy, x = net(), DATA[:8].double()
-    fitted, plain = (prepared(energy, x, interval=5, margin=0.0, centre=centre) for centre in (True, False))
+    fitted, plain = (built(energy, x, interval=5, margin=0.0, center=center) for center in (True, False))
     found = [gradients(loss_and_noise(objective, energy, x)[0].value, energy) for objective in (fitted, plain)]
     assert torch.equal(*found)
 
 
 def test_a_margin_and_a_fitted_constant_are_refused_together():
-    with pytest.raises(InputError, match="one of them"):
-        AdaNCE(margin=0.1, centre=True)
-    assert not AdaNCE(margin=0.1).centre
-    assert AdaNCE().centre
-    assert AdaNCE(ratio_temperature=0.1).centre
-    assert not AdaNCE(interval=1).centre
+    with pytest.raises(InputError, match="cannot be combined"):
+        AdaNCE(margin=0.1, center=True)
+    for center, recipe in (
+        (False, AdaNCE(margin=0.1)),
+        (True, AdaNCE()),
+        (True, AdaNCE(ratio_temperature=0.1)),
+        (False, AdaNCE(interval=1)),
+    ):
+        assert recipe.resolve(Setting(SHAPE, 8)).center == center
+        objective = recipe.build(net(torch.float32), DATA, batch_size=8)
+        assert (objective.log_ratio.constant == "centered") == center

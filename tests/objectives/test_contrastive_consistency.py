@@ -13,8 +13,8 @@ from torch.distributions import Normal
 from torch.func import grad, hessian, vmap
 
 from adance.contrasts import KL, Conditional, Custom, Hellinger, ItakuraSaito, LeastSquares, Logistic, Power, Ranking
-from adance.noises import Around, FixedNoise
-from adance.objectives import ACE, BRM, FCE, NCE, AdaBRM, AdaNCE, ConditionalNCE, Contrastive, RankingNCE
+from adance.noises import FittedNoise, FixedNoise, Noise, NoiseSample, PerturbationNoise
+from adance.objectives import ACE, BRM, FCE, NCE, AdaBRM, AdaNCE, ConditionalNCE, Contrastive, LogRatio, RankingNCE
 from adance.samplers import MALA
 
 MEAN, PRECISION, LOG_Z = 1.0, 1.0, 0.5 * math.log(2 * math.pi)
@@ -37,14 +37,14 @@ def draw_data(n, number=1):
     return MEAN + torch.randn(n, 1, generator=torch.Generator().manual_seed(number), dtype=torch.float64)
 
 
-def deviations(objective, n, rows=20_000):
+def deviations(recipe, n, rows=20_000):
     """Asymptotic standard deviations of a, b and, where it is learned, log Z, for n data."""
     x = draw_data(rows, 11)
     generator = torch.Generator().manual_seed(12)
-    objective.noise.prepare(nn.Identity(), x, rows, generator)
-    y = objective.noise.draw(rows * objective.contrast.noises, x, generator)
-    reference = [objective.noise.energy(z, z[:, 0]).view(rows, -1) for z in (x, y)]
-    learned = objective.log_z is not None
+    objective = recipe.build(nn.Identity(), x, generator=generator)
+    y = objective.noise.sample(rows * objective.contrast.noises, x, generator).x
+    reference = [objective.noise.energy(z).view(rows, -1) for z in (x, y)]
+    learned = objective.log_ratio.log_z is not None
     truth = torch.tensor([PRECISION, MEAN, *([LOG_Z] if learned else [])], dtype=torch.float64)
 
     def loss(theta, x, y, on_data, on_noise):
@@ -72,13 +72,13 @@ def fit(objective, energy, data):
 
 
 def wide(contrast):
-    return Contrastive(contrast, FixedNoise(NOISE), learn_log_z=True)
+    return Contrastive(contrast, FixedNoise(NOISE), LogRatio(constant="learned"))
 
 
 DIRECT = {
     "NCE": lambda: NCE(FixedNoise(NOISE)),
     "NCE, 5 noises": lambda: NCE(FixedNoise(NOISE), 5),
-    "NCE, mixture": lambda: NCE(FixedNoise("mixture", 2)),
+    "NCE, mixture": lambda: NCE(FittedNoise("mixture", 2)),
     "BRM KL": lambda: BRM("kl", FixedNoise(NOISE)),
     "BRM least squares": lambda: BRM("least_squares", FixedNoise(NOISE)),
     "BRM Mahalanobis": lambda: BRM("mahalanobis", FixedNoise(NOISE)),
@@ -90,21 +90,22 @@ DIRECT = {
     "ranking": lambda: RankingNCE(FixedNoise(NOISE), 4),
     "ranking, unequal": lambda: RankingNCE(FixedNoise(NOISE), 2, (0.5, 0.3, 0.2)),
     "conditional": lambda: ConditionalNCE(noises=3),
-    "conditional, wide": lambda: Contrastive(Conditional(), Around(2.0)),
+    "conditional, wide": lambda: Contrastive(Conditional(), PerturbationNoise(torch.full((1,), 2.0))),
 }
 
 
 @pytest.mark.parametrize("make", DIRECT.values(), ids=DIRECT.keys())
 def test_fixed_noise_finds_the_law(make):
-    n, objective, energy = 20_000, make(), Parabola()
-    deviation = deviations(make(), n)
-    fit(objective, energy, draw_data(n))
-    found = [energy.a, energy.b] + ([] if objective.log_z is None else [objective.log_z])
+    n, energy = 20_000, Parabola()
+    data, deviation = draw_data(n), deviations(make(), n)
+    objective = make().build(energy, data)
+    fit(objective, energy, data)
+    found = [energy.a, energy.b, *objective.own_parameters()]
     right = [PRECISION, MEAN, LOG_Z][: len(found)]
     assert max(deviation) < 0.06
     for value, truth, s in zip(found, right, deviation.tolist(), strict=True):
         assert abs(value.item() - truth) < 5 * s
-    assert objective.self_normalizing == (objective.log_z is not None)
+    assert objective.self_normalizing == (objective.log_ratio.log_z is not None)
 
 
 def test_the_deviations_are_those_of_the_theorem():
@@ -113,11 +114,10 @@ def test_the_deviations_are_those_of_the_theorem():
     torch.testing.assert_close(found, torch.tensor([1.78, 1.36, 1.46], dtype=torch.float64), rtol=0.05, atol=0)
 
 
-def train(objective, energy, data, steps, lr, batch, adversary_lr=1e-3):
-    """Adam, then the mean of the last half's iterates (Polyak and Ruppert)."""
+def train(recipe, energy, data, steps, lr, batch, adversary_lr=1e-3):
+    """The objective after Adam, and the mean of the last half's iterates (Polyak and Ruppert)."""
     generator = torch.Generator().manual_seed(3)
-    objective.to(torch.float64)
-    objective.prepare(energy, data, batch, generator)
+    objective = recipe.build(energy, data, batch_size=batch, generator=generator).to(torch.float64)
     objective.start(energy, data, generator)
     own = [*energy.parameters(), *objective.own_parameters()]
     optimizers = [torch.optim.Adam(own, lr)]
@@ -126,35 +126,34 @@ def train(objective, energy, data, steps, lr, batch, adversary_lr=1e-3):
     total, iterates = torch.zeros(len(own), dtype=torch.float64), 0
     for step in range(1, steps + 1):
         rows = torch.randint(len(data), (batch,), generator=generator)
-        value = objective.loss(energy, data[rows], generator).value
+        out = objective.loss(energy, data[rows], generator)
         for optimizer in optimizers:
             optimizer.zero_grad()
-        value.backward()
+        out.value.backward()
         for optimizer in optimizers:
             optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         if step > steps // 2:
             total += torch.stack([p.detach() for p in own])
             iterates += 1
-    return total / iterates
+    return objective, (total / iterates).tolist()
 
 
 ADAPTIVE = {
-    "AdaNCE": lambda: AdaNCE(MALA(10), 5, 1.0, pool=512, margin=0.0),
-    "AdaNCE, margin": lambda: AdaNCE(MALA(10), 5, 1.0, pool=512),
-    "AdaNCE, mixture": lambda: AdaNCE(MALA(10), 5, 1.0, pool=512, snapshots=3),
-    "AdaBRM KL": lambda: AdaBRM("kl", MALA(10), 5, pool=512),
-    "AdaBRM least squares": lambda: AdaBRM("least_squares", MALA(10), 5, pool=512),
-    "AdaBRM Hellinger": lambda: AdaBRM("hellinger", MALA(10), 5, pool=512),
-    "AdaBRM Itakura-Saito": lambda: AdaBRM("itakura_saito", MALA(10), 5, pool=512),
+    "AdaNCE": lambda: AdaNCE(MALA(10), interval=5, ratio_temperature=1.0, pool=512, margin=0.0),
+    "AdaNCE, margin": lambda: AdaNCE(MALA(10), interval=5, ratio_temperature=1.0, pool=512),
+    "AdaNCE, mixture": lambda: AdaNCE(MALA(10), interval=5, ratio_temperature=1.0, pool=512, snapshots=3),
+    "AdaBRM KL": lambda: AdaBRM("kl", sampler=MALA(10), interval=5, pool=512),
+    "AdaBRM least squares": lambda: AdaBRM("least_squares", sampler=MALA(10), interval=5, pool=512),
+    "AdaBRM Hellinger": lambda: AdaBRM("hellinger", sampler=MALA(10), interval=5, pool=512),
+    "AdaBRM Itakura-Saito": lambda: AdaBRM("itakura_saito", sampler=MALA(10), interval=5, pool=512),
 }
 
 
 @pytest.mark.parametrize("make", ADAPTIVE.values(), ids=ADAPTIVE.keys())
 def test_snapshots_find_the_law(make):
     n, batch, steps = 20_000, 128, 600
-    energy, objective = Parabola(0.8, 0.6), make()
-    a, b = train(objective, energy, draw_data(n), steps, 0.02, batch).tolist()
+    objective, (a, b) = train(make(), Parabola(0.8, 0.6), draw_data(n), steps, 0.02, batch)
     # Likelihood's standard deviations are √2 and 1 over √n. The averaged iterates add those of data and noise drawn in
     # half the steps; a pool of 512 serves 5 steps of 128 in place of 640 draws.
     extra = 1 / (batch * steps / 2) + 1 / (512 * steps / 2 / 5)
@@ -175,12 +174,12 @@ ADVERSARIAL = {
 @pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL.keys())
 def test_adversarial_noise_finds_the_law_and_log_z(make):
     n, batch, steps = 20_000, 128, 1000
-    energy, objective = Parabola(0.8, 0.6), make()
-    a, b, log_z = train(objective, energy, draw_data(n), steps, 0.02, batch).tolist()
+    recipe = make()
+    objective, (a, b, log_z) = train(recipe, Parabola(0.8, 0.6), draw_data(n), steps, 0.02, batch)
     # Noise near the data: NCE's deviations are 2, √2 and 1 over √n at p_n = p_data (theorem 3), for the data and again
     # for what was drawn in half the steps.
     extra = 1 / n + 1 / (batch * steps / 2)
-    bias = stated_bias(objective, draw_data(2000, 8)) if isinstance(objective, ACE) else 0.0
+    bias = stated_bias(objective, draw_data(2000, 8)) if isinstance(recipe, ACE) else 0.0
     assert bias < 0.05
     assert abs(a - PRECISION) < 5 * 2 * math.sqrt(extra) + 4 * bias
     assert abs(b - MEAN) < 5 * math.sqrt(2 * extra) + bias
@@ -191,16 +190,15 @@ def test_adversarial_noise_finds_the_law_and_log_z(make):
 @torch.no_grad()
 def stated_bias(objective, x):
     """By how much log p̂_n is low: half the variance of p̂_n over its square, here the mean over data."""
-    log = torch.stack([-objective.noise.energy(x, x[:, 0]) for _ in range(100)])
+    log = torch.stack([-objective.noise.energy(x) for _ in range(100)])
     density = log.exp()
     return float((0.5 * density.var(0) / density.mean(0) ** 2).mean())
 
 
 def test_ace_with_few_latent_draws_is_off_to_the_stated_side():
     # With two draws the energies take over log p̂_n's shortfall: exp(−E − log Z) is too low everywhere the sampler is.
-    energy = Parabola(0.8, 0.6)
-    objective = ACE(hidden=(8,), marginal_draws=2, base_weight=0.0)
-    a, _, log_z = train(objective, energy, draw_data(20_000), 600, 0.02, 128).tolist()
+    recipe = ACE(hidden=(8,), marginal_draws=2, base_weight=0.0)
+    objective, (a, _, log_z) = train(recipe, Parabola(0.8, 0.6), draw_data(20_000), 600, 0.02, 128)
     bias = stated_bias(objective, draw_data(2000, 8))
     assert bias > 0.1
     assert 0.5 * math.log(2 * math.pi / a) - log_z < -0.05
@@ -208,17 +206,14 @@ def test_ace_with_few_latent_draws_is_off_to_the_stated_side():
 
 def test_one_law_against_itself_has_ratio_one_on_new_points(generator):
     # Two samples of one law: the second is the noise, drawn with replacement; its density is neither known nor needed.
-    class Second(FixedNoise):
+    class Second(Noise):
         """A sample as noise: r is the log-ratio itself when its energy is taken as 0."""
 
-        def prepare(self, energy, data, batch, generator):
-            pass
+        def sample(self, n, data, generator=None, condition=None):
+            return NoiseSample(second[torch.randint(len(second), (n,), generator=generator)])
 
-        def draw(self, n, data, generator):
-            return second[torch.randint(len(second), (n,), generator=generator)]
-
-        def energy(self, x, model_energy):
-            return torch.zeros_like(model_energy)
+        def energy(self, x, sample=None, condition=None):
+            return x.new_zeros(len(x))
 
     class Ratio(nn.Module):
         """−log u, quadratic."""

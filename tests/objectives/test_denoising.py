@@ -6,7 +6,7 @@ from torch import nn
 
 from adance.energies import MLP
 from adance.errors import InputError
-from adance.objectives import DenoisingScoreMatching
+from adance.objectives import DenoisingScoreMatching, Setting
 
 
 class Bowl(nn.Module):
@@ -158,7 +158,7 @@ def test_dtype_output_and_metrics(dtype):
     assert (out.energy_data.shape, out.energy_noise.shape) == ((6,), (0,))
     assert set(out.metrics) == {"loss", "energy_data", "score_norm"}
     assert not any(value.requires_grad for value in out.metrics.values())
-    assert objective.sampler is None
+    assert objective.kernel(Setting((1, 4, 4), 6)) is None
     assert objective.log_normalizer() is None
     assert objective.state_dict() == {}
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from adance.energies import MLP, freeze
 from adance.errors import InputError
-from adance.objectives import AdaNCE, ContrastiveDivergence, MaximumLikelihood, PersistentCD
+from adance.objectives import AdaNCE, ContrastiveDivergence, MaximumLikelihood, PersistentCD, Setting
 from adance.samplers import MALA, Langevin, run_chains
 
 SHAPE = (1, 3, 3)
@@ -32,9 +32,9 @@ def seed(number=7):
     return torch.Generator().manual_seed(number)
 
 
-def prepared(objective, energy, data=DATA, batch=8):
-    objective.prepare(energy, data.to(next(energy.parameters()).dtype), batch, seed(1))
-    return objective
+def built(recipe, energy, data=DATA, batch=8):
+    data = data.to(next(energy.parameters()).dtype)
+    return recipe.build(energy, data, batch_size=batch, generator=seed(1))
 
 
 def gradients(value, energy):
@@ -62,8 +62,8 @@ def test_it_is_adance_with_a_snapshot_at_every_step(start, penalty):
     settings = {"start": start, "buffer": 200, "energy_penalty": penalty}
     energy, twin, x = net(), net(), DATA[:8].double()
     twin.load_state_dict(energy.state_dict())
-    one = prepared(MaximumLikelihood(chain(), **settings), energy)
-    two = prepared(AdaNCE(chain(), interval=1, **settings), twin)
+    one = built(MaximumLikelihood(chain(), **settings), energy)
+    two = built(AdaNCE(chain(), interval=1, **settings), twin)
     one_generator, two_generator = seed(), seed()
     optimizers = [torch.optim.SGD(e.parameters(), 0.05) for e in (energy, twin)]
     for step in (1, 2, 3):
@@ -78,31 +78,32 @@ def test_it_is_adance_with_a_snapshot_at_every_step(start, penalty):
             (two, twin, optimizers[1], seed(step)),
         ):
             optimizer.zero_grad()
-            objective.loss(model, x, generator).value.backward()
+            out = objective.loss(model, x, generator)
+            out.value.backward()
             optimizer.step()
-            objective.after_step(model, step)
+            objective.after_step(model, step, out)
         twin.load_state_dict(energy.state_dict())  # keep rounding from growing
 
 
 def test_value_is_the_gap_of_mean_energies_with_the_penalty():
     energy, x = net(), DATA[:8].double()
-    plain = prepared(MaximumLikelihood(chain(), buffer=200), energy).loss(energy, x, seed())
+    plain = built(MaximumLikelihood(chain(), buffer=200), energy).loss(energy, x, seed())
     gap = plain.energy_data.mean() - plain.energy_noise.mean()
     torch.testing.assert_close(plain.value.detach(), gap)
-    bent = prepared(MaximumLikelihood(chain(), buffer=200, energy_penalty=0.3), energy).loss(energy, x, seed())
+    bent = built(MaximumLikelihood(chain(), buffer=200, energy_penalty=0.3), energy).loss(energy, x, seed())
     squares = plain.energy_data.square().mean() + plain.energy_noise.square().mean()
     torch.testing.assert_close(bent.value.detach(), gap + 0.3 * squares)
 
 
 def noise_of(objective, energy, x):
-    """The very samples that the next loss draws."""
-    return copy.deepcopy(objective).noise.draw(len(x), x, seed(5))
+    """The samples that the next loss draws."""
+    return copy.deepcopy(objective).noise.sample(len(x), x, seed(5)).x
 
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_contrastive_divergence_takes_k_steps_from_the_batch(k):
     energy, x = net(), DATA[:8].double()
-    objective = prepared(ContrastiveDivergence(k, descent()), energy)
+    objective = built(ContrastiveDivergence(k, descent()), energy)
     right = run_chains(descent(k), freeze(energy), x).x
     found = noise_of(objective, energy, x)
     rows = [found.flatten(1).sum(1).sort().indices, right.flatten(1).sum(1).sort().indices]
@@ -113,61 +114,66 @@ def test_contrastive_divergence_takes_k_steps_from_the_batch(k):
 
 
 def test_the_sampler_keeps_its_own_steps_for_sampling():
-    for objective in (ContrastiveDivergence(2, MALA(15)), PersistentCD(2, MALA(15)), MaximumLikelihood(MALA(15))):
-        prepared(objective, net(torch.float32), batch=4)
-        assert objective.sampler.steps == objective.init_args["sampler"].steps == 15
-        assert objective.noise.sampler.steps == (15 if type(objective) is MaximumLikelihood else 2)
-    vectors = torch.randn(20, 3, generator=seed())
-    default = ContrastiveDivergence()
-    default.prepare(MLP((3,), (4,)), vectors, generator=seed())
-    assert isinstance(default.sampler, MALA)
-    assert (default.sampler.steps, default.noise.sampler.steps, default.temperature) == (50, 1, 1.0)
-    assert prepared(MaximumLikelihood(), net(torch.float32)).temperature == pytest.approx(1.25e-5)
+    images, vectors = Setting(SHAPE, 4), Setting((3,), 20)
+    for recipe in (ContrastiveDivergence(2, MALA(15)), PersistentCD(2, MALA(15)), MaximumLikelihood(MALA(15))):
+        assert recipe.kernel(images).steps == recipe.resolve(images).sampler.steps == 15
+        objective = built(recipe, net(torch.float32), batch=4)
+        assert objective.noise.chains.kernel.steps == (15 if type(recipe) is MaximumLikelihood else 2)
+    kernel = ContrastiveDivergence().kernel(vectors)
+    noise = built(ContrastiveDivergence(), MLP((3,), (4,)), torch.randn(20, 3, generator=seed())).noise
+    assert isinstance(kernel, MALA)
+    assert (kernel.steps, noise.chains.kernel.steps, noise.temperature) == (50, 1, 1.0)
+    assert built(MaximumLikelihood(), net(torch.float32)).noise.temperature == pytest.approx(1.25e-5)
 
 
 def test_persistent_chains_go_on_from_where_they_were():
     energy, x = net(), DATA[:8].double()
-    objective = prepared(PersistentCD(2, descent()), energy)
-    chains = objective.noise.starts.buffer.samples
+    objective = built(PersistentCD(2, descent()), energy)
+    chains = objective.noise.chains.starts.buffer.samples
     assert chains.shape == (8, *SHAPE)
     for step in (1, 2, 3):
         right = run_chains(descent(2), freeze(energy), chains.clone()).x
-        objective.loss(energy, x, seed(step))
+        out = objective.loss(energy, x, seed(step))
         torch.testing.assert_close(chains, right)
         assert torch.equal(
             objective.noise.pool.samples.sum((1, 2, 3)).sort().values, chains.sum((1, 2, 3)).sort().values
         )
         with torch.no_grad():
             energy.net[1].bias += 0.1
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
 
 
 def test_more_persistent_chains_than_a_batch():
     energy = net()
-    objective = prepared(PersistentCD(1, descent(), chains=30), energy)
-    before = objective.noise.starts.buffer.samples.clone()
+    objective = built(PersistentCD(1, descent(), chains=30), energy)
+    before = objective.noise.chains.starts.buffer.samples.clone()
     objective.loss(energy, DATA[:8].double(), seed())
-    moved = (objective.noise.starts.buffer.samples != before).flatten(1).any(1)
+    moved = (objective.noise.chains.starts.buffer.samples != before).flatten(1).any(1)
     assert (len(before), moved.sum()) == (30, 8)
     with pytest.raises(InputError, match="buffer keeps 5"):
-        prepared(PersistentCD(chains=5), energy)
+        built(PersistentCD(chains=5), energy)
 
 
 def test_defaults():
-    objective = MaximumLikelihood()
-    assert objective.noise.starts.kind == "rejuvenated"
-    assert (objective.noise.starts.capacity, objective.noise.interval) == (5000, 1)
-    assert ContrastiveDivergence().steps == 1
-    assert ContrastiveDivergence().noise.starts.kind == "data"
-    assert PersistentCD().steps is None
-    assert PersistentCD().noise.starts.kind == "persistent"
-    assert list(objective.parameters()) == []
+    setting = Setting(SHAPE, 8)
+    assert MaximumLikelihood().resolve(setting).start == "rejuvenated"
+    assert MaximumLikelihood().resolve(setting).buffer == 5000
+    assert ContrastiveDivergence().resolve(setting).k == 1
+    assert PersistentCD().k is None
+    assert PersistentCD().resolve(setting).k == 30
+    objective, cd, pcd = (
+        built(recipe, net()) for recipe in (MaximumLikelihood(), ContrastiveDivergence(), PersistentCD())
+    )
+    starts = [objective.noise.chains.starts.kind, cd.noise.chains.starts.kind, pcd.noise.chains.starts.kind]
+    assert starts == ["rejuvenated", "data", "persistent"]
+    assert (len(objective.noise.chains.starts.buffer.samples), objective.noise.rule.interval) == (5000, 1)
+    assert objective.own_parameters() == objective.adversary_parameters() == []
     assert objective.log_normalizer() is None
 
 
 def test_metrics():
     energy, x = net(), DATA[:8].double()
-    objective = prepared(MaximumLikelihood(chain(), buffer=200), energy)
+    objective = built(MaximumLikelihood(chain(), buffer=200), energy)
     out = objective.loss(energy, x, seed())
     names = {"loss", "energy_data", "energy_noise", "auc"}
     assert set(out.metrics) == names | {"gradient_norm", "acceptance", "restarted_chains", "energy_gradients"}
@@ -182,7 +188,7 @@ def test_metrics():
 def test_gradients_reach_every_weight_and_nothing_else(name):
     energy = net(torch.float32).train()
     vectors = [value.clone() for value in energy.buffers()]
-    objective = prepared(makers()[name](chain()), energy)
+    objective = built(makers()[name](chain()), energy)
     objective.loss(energy, DATA[:8], seed()).value.backward()
     weights = [p for n, p in energy.named_parameters() if n != f"net.{len(energy.net) - 1}.bias"]
     assert all(p.grad.abs().max() > 0 for p in weights)
@@ -199,7 +205,7 @@ def losses(objective, energy, generator, steps, first=1):
         optimizer.zero_grad()
         out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         found.append(out.value.item())
     return found
 
@@ -208,10 +214,10 @@ def losses(objective, energy, generator, steps, first=1):
 @pytest.mark.parametrize("name", NAMES)
 def test_state_goes_on_as_if_nothing_had_happened(name, sampler):
     energy, generator = net(torch.float32), seed()
-    objective = prepared(makers()[name](sampler()), energy)
+    objective = built(makers()[name](sampler()), energy)
     losses(objective, energy, generator, 3)
-    other_energy, other = net(torch.float32), makers()[name](sampler())
-    prepared(other, other_energy)
+    other_energy = net(torch.float32)
+    other = built(makers()[name](sampler()), other_energy)
     other.load_state_dict(copy.deepcopy(objective.state_dict()))
     other_energy.load_state_dict(copy.deepcopy(energy.state_dict()))
     other_generator = seed()
@@ -227,7 +233,7 @@ def test_seeded_losses_repeat_and_leave_the_global_generator(name):
     runs = []
     for number in (1, 1, 2):
         model = copy.deepcopy(energy)
-        runs.append(losses(prepared(makers()[name](chain()), model), model, seed(number), 2))
+        runs.append(losses(built(makers()[name](chain()), model), model, seed(number), 2))
     assert runs[0] == runs[1] != runs[2]
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -244,17 +250,18 @@ class Parabola(nn.Module):
         return 0.5 * a * (x - b).square().sum(1)
 
 
-def estimate(objective, data, steps=400):
+def estimate(recipe, data, steps=400):
     """Averages of a and b over the last quarter of a run whose rate falls to 0, with all data in every batch."""
     energy, generator, averaged = Parabola(), seed(), torch.zeros(2)
-    objective.prepare(energy, data, generator=generator)
+    objective = recipe.build(energy, data, generator=generator)
     optimizer = torch.optim.Adam(energy.parameters(), 0.1)
     for step in range(1, steps + 1):
         optimizer.param_groups[0]["lr"] = 0.1 * (1 - step / (steps + 1))
         optimizer.zero_grad()
-        objective.loss(energy, data, generator).value.backward()
+        out = objective.loss(energy, data, generator)
+        out.value.backward()
         optimizer.step()
-        objective.after_step(energy, step)
+        objective.after_step(energy, step, out)
         averaged += energy.weights.detach() / (steps // 4) if step > steps - steps // 4 else 0
     return averaged.tolist()
 
@@ -296,7 +303,7 @@ def test_unadjusted_contrastive_divergence_finds_its_chain_s_own_law(k):
 
 def test_double_precision_is_kept():
     energy = net()
-    out = prepared(MaximumLikelihood(chain(), buffer=50), energy).loss(energy, DATA[:8].double(), seed())
+    out = built(MaximumLikelihood(chain(), buffer=50), energy).loss(energy, DATA[:8].double(), seed())
     assert out.value.dtype == out.energy_noise.dtype == torch.float64
 
 

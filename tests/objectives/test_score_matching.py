@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from adance.energies import MLP, power_iteration_held
 from adance.errors import InputError
-from adance.objectives import DenoisingScoreMatching, ScoreMatching
+from adance.objectives import DenoisingScoreMatching, ScoreMatching, Setting
 
 KINDS = ("exact", "hutchinson", "sliced", "sliced_vr", "finite_difference")
 
@@ -258,18 +258,16 @@ def test_piecewise_linear_functions_are_refused_by_name(function):
     flags = [module.training for module in energy.modules()]
     name = function.__name__.strip("_")
     with pytest.raises(InputError, match="hardtanh" if name == "relu6" else name):
-        ScoreMatching().prepare(energy, torch.zeros(3, 4))
+        ScoreMatching().build(energy, torch.zeros(3, 4))
     assert [module.training for module in energy.modules()] == flags
 
 
 def test_pooling_by_the_maximum_is_refused():
     energy = nn.Sequential(nn.Conv2d(1, 2, 3), nn.SiLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(2, 1))
     with pytest.raises(InputError, match="MaxPool2d"):
-        ScoreMatching().prepare(energy, torch.zeros(3, 1, 4, 4))
+        ScoreMatching().build(energy, torch.zeros(3, 1, 4, 4))
     with pytest.raises(InputError, match="max_pool2d"):
-        ScoreMatching().prepare(
-            Functional(lambda h: F.max_pool2d(h.view(-1, 1, 2, 2), 2).flatten(1)), torch.zeros(3, 4)
-        )
+        ScoreMatching().build(Functional(lambda h: F.max_pool2d(h.view(-1, 1, 2, 2), 2).flatten(1)), torch.zeros(3, 4))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -308,11 +306,12 @@ def test_power_iteration_is_held_in_the_loss_and_advanced_after_the_step(kind):
     energy = smooth_net((1, 2, 2)).train()
     before = {name: value.clone() for name, value in energy.named_buffers()}
     objective = ScoreMatching(kind)
-    objective.loss(energy, draws((4, 1, 2, 2)), seed()).value.backward()
+    out = objective.loss(energy, draws((4, 1, 2, 2)), seed())
+    out.value.backward()
     assert before
     assert all(torch.equal(value, before[name]) for name, value in energy.named_buffers())
     assert all(module.training for module in energy.modules())
-    objective.after_step(energy, 1)
+    objective.after_step(energy, 1, out)
     assert not all(torch.equal(value, before[name]) for name, value in energy.named_buffers())
 
 
@@ -380,7 +379,7 @@ def test_output_and_metrics(kind):
     root_mean_square = hessians(energy, x)[0].square().sum(1).mean().sqrt().detach()
     torch.testing.assert_close(out.metrics["score_norm"], root_mean_square, rtol=0.05, atol=0)
     assert not any(value.requires_grad for value in out.metrics.values())
-    assert objective.sampler is None
+    assert objective.kernel(Setting((3,), 4)) is None
     assert objective.log_normalizer() is None
     assert list(objective.parameters()) == []
     assert objective.state_dict() == {}

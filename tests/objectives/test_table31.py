@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from adance.energies import Gaussian
-from adance.noises import Around, Flow, NeuralSampler
+from adance.noises import Flow, NeuralSampler, Perturbation
 from adance.objectives import ACE, BRM, FCE, NCE, AdaBRM, AdaNCE, ConditionalNCE, RankingNCE
 from adance.samplers import MALA
 
@@ -16,11 +16,11 @@ TABLE = {
     "CNCE": (lambda: ConditionalNCE(noises=1), False, False),
     "ACE": (lambda: ACE(hidden=(8,), learn_log_z=False), True, True),
     "FCE": (lambda: FCE(kind="affine", hidden=(8,), fit_steps=200, learn_log_z=False), True, True),
-    "AdaNCE": (lambda: AdaNCE(MALA(5), 10, margin=0.0), False, False),
+    "AdaNCE": (lambda: AdaNCE(MALA(5), interval=10, margin=0.0), False, False),
     "NCE": (lambda: NCE(learn_log_z=False), True, False),
     "BRM": (lambda: BRM(learn_log_z=False), True, False),
     "ranking": (lambda: RankingNCE(noises=1), False, False),
-    "AdaBRM": (lambda: AdaBRM("hellinger", MALA(5), 10), False, False),
+    "AdaBRM": (lambda: AdaBRM("hellinger", sampler=MALA(5), interval=10), False, False),
 }
 
 
@@ -40,8 +40,8 @@ def test_self_normalising_and_adversarial(make, normalizes, adversary):
     slopes = []
     for off in (-1.0, 0.0, 1.0):
         x = torch.randn(5000, 2, generator=torch.Generator().manual_seed(1))
-        energy, objective = Normal(off), make()
-        objective.prepare(energy, x, len(x), torch.Generator().manual_seed(2))
+        energy = Normal(off)
+        objective = make().build(energy, x, generator=torch.Generator().manual_seed(2))
         value = objective.loss(energy, x, torch.Generator().manual_seed(3)).value
         slopes.append(torch.autograd.grad(value, energy.c)[0].item())
     if normalizes:
@@ -68,18 +68,16 @@ def test_conditional_noise_of_one_bandwidth_does_not_scale():
     # where the bandwidth is small: then r = 0 and the two sides cancel.
     weights = []
     for dimension in DIMENSIONS:
-        x, noise = normal_data(dimension), Around(1.0)
-        noise.prepare(nn.Identity(), x, 1, None)
-        y = noise.draw(len(x), x, torch.Generator().manual_seed(2))
+        x = normal_data(dimension)
+        y = Perturbation(1.0).build(x).sample(len(x), x, torch.Generator().manual_seed(2)).x
         gap = 0.5 * (y.square() - x.square()).sum(1)
         weights.append(torch.sigmoid(-gap).mean().item())
     assert weights[0] > 0.2
     assert weights[0] > weights[1] > weights[2]
     assert weights[2] < 0.02
     # The default bandwidth keeps the share, at the price of ever shorter steps.
-    x, noise = normal_data(DIMENSIONS[-1]), Around()
-    noise.prepare(nn.Identity(), x, 1, None)
-    y = noise.draw(len(x), x, torch.Generator().manual_seed(2))
+    x = normal_data(DIMENSIONS[-1])
+    y = Perturbation().build(x).sample(len(x), x, torch.Generator().manual_seed(2)).x
     assert torch.sigmoid(-0.5 * (y.square() - x.square()).sum(1)).mean() > 0.2
 
 
@@ -88,15 +86,15 @@ def test_the_density_of_a_neural_sampler_does_not_scale():
     shortfalls = []
     for dimension in DIMENSIONS:
         x = normal_data(dimension, 200)
-        noise = NeuralSampler(hidden=(), base_weight=0.0, marginal_draws=256, min_std=0.3, latent=dimension)
-        noise.prepare(nn.Identity(), x, 1, torch.Generator().manual_seed(2))
+        recipe = NeuralSampler(hidden=(), base_weight=0.0, marginal_draws=256, min_std=0.3, latent=dimension)
+        noise = recipe.build(x, torch.Generator().manual_seed(2))
         # The sampler that has the data's law: x = m + s(√(1 − 0.3²) z + 0.3 ξ)
         (layer,) = noise.net
         layer.weight.zero_()
         layer.weight[:dimension] = math.sqrt(1 - 0.3**2) * torch.eye(dimension, dtype=torch.float64)
         layer.bias[:dimension], layer.bias[dimension:] = 0.0, -40.0
         right = Gaussian.fitted(x).log_prob(x)
-        shortfalls.append((right + noise.energy(x, right)).mean().item())
+        shortfalls.append((right + noise.energy(x)).mean().item())
     assert -0.1 < shortfalls[0] < 0.5
     assert shortfalls[1] > 2
     assert shortfalls[2] > 20
@@ -108,18 +106,16 @@ def test_the_densities_of_a_flow_and_of_a_snapshot_scale(dimension):
     # Both are known exactly, whatever the dimension: a flow's draws are mapped back to where they came from, and a
     # fresh snapshot has ratio one.
     x = normal_data(dimension, 200)
-    flow = Flow(fit_steps=0, hidden=(16,))
-    flow.prepare(nn.Identity(), x, 1, torch.Generator().manual_seed(2))
-    y = flow.draw(200, x, torch.Generator().manual_seed(3))
+    flow = Flow(fit_steps=0, hidden=(16,)).build(x, torch.Generator().manual_seed(2))
+    y = flow.sample(200, x, torch.Generator().manual_seed(3)).x
     z = torch.randn(200, dimension, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    assert flow.standard is not None
     back, log_slope = flow.flow().call_and_ladj(flow.standard(y))
     torch.testing.assert_close(back, z, rtol=1e-6, atol=1e-6)
     right = Gaussian(torch.zeros(dimension, dtype=torch.float64), torch.ones(dimension, dtype=torch.float64))
-    found = -flow.energy(y, y[:, 0])
+    found = -flow.energy(y)
     torch.testing.assert_close(found, right.log_prob(z) + log_slope - flow.standard.log_volume(), rtol=1e-6, atol=1e-6)
     energy = nn.Sequential(nn.Linear(dimension, 1), nn.Flatten(0)).double()
-    objective = AdaNCE(MALA(2), 10, margin=0.0, buffer=256)
-    objective.prepare(energy, x, 200, torch.Generator().manual_seed(4))
+    recipe = AdaNCE(MALA(2), interval=10, margin=0.0, buffer=256)
+    objective = recipe.build(energy, x, batch_size=200, generator=torch.Generator().manual_seed(4))
     out = objective.loss(energy, x, torch.Generator().manual_seed(5))
     assert out.metrics["ratio_data"] == out.metrics["ratio_std"] == 0

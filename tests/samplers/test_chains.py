@@ -9,7 +9,9 @@ from torch import nn
 
 from adance.energies import MLP
 from adance.errors import InputError
-from adance.samplers import MALA, Kernel, Langevin, default_sampler, run_chains
+from adance.objectives import Setting
+from adance.objectives.resolve import resolve_sampler
+from adance.samplers import MALA, Kernel, Langevin, run_chains
 from adance.samplers.langevin import LangevinState
 
 KERNELS = [Langevin(4, 0.1), MALA(4, 0.1)]
@@ -149,7 +151,7 @@ def test_flags_come_back_when_the_energy_fails():
 
 
 def test_default_samplers():
-    image, vector = default_sampler((1, 8, 8)), default_sampler((5,))
+    image, vector = (resolve_sampler(None, Setting(shape, 8)) for shape in ((1, 8, 8), (5,)))
     assert isinstance(image, Langevin)
     assert (image.steps, image.step_size, image.noise_std, image.bounds) == (30, 1.0, 0.005, None)
     assert isinstance(vector, MALA)

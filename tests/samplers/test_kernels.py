@@ -150,6 +150,12 @@ def test_schedules_go_from_first_to_last_and_stay(generator):
     torch.testing.assert_close(found, x * 0.6 * 0.9**3)
 
 
+@pytest.mark.parametrize("temperature", [None, 0.5])
+def test_a_schedule_of_step_sizes_leaves_the_temperature(temperature):
+    kernels = Annealed(Langevin(temperature=temperature), 3, step_size=(0.4, 0.1)).kernels
+    assert [kernel.temperature for kernel in kernels] == pytest.approx([temperature or 1.0] * 3)
+
+
 def test_annealed_adjusted_kernels_use_the_scheduled_step():
     seen = []
     kernel = Annealed(MALA(step_size=1.0), 3, step_size=(0.4, 0.1))

@@ -11,8 +11,10 @@ from torch import nn
 from adance.energies import MLP, freeze, refresh
 from adance.energies.fast import fast_copy
 from adance.energies.spectral import normalize_layers
-from adance.noises import Snapshot
-from adance.samplers import HMC, MALA, ChainStarts, Langevin, RandomWalkMetropolis, program, run_chains
+from adance.objectives import Setting
+from adance.objectives.objective import Site
+from adance.objectives.snapshot_recipe import SnapshotRecipe
+from adance.samplers import HMC, MALA, ChainOptions, Langevin, RandomWalkMetropolis, program, run_chains
 from adance.samplers.program import block_lengths, own
 from adance.samplers.record import StepInfo
 
@@ -88,25 +90,26 @@ def test_a_compiled_chain_is_the_eager_one():
 
 def test_a_snapshot_after_a_refresh_is_what_compiled_chains_follow():
     energy, data = net(), starts()
-    noise = Snapshot(KERNEL, ChainStarts("data"), interval=5, pool=8)
-    noise.prepare(energy, data, 8, None)
-    noise.compile_chains = True
-    first = noise.draw(8, data, torch.Generator().manual_seed(3))
+    recipe = SnapshotRecipe(KERNEL, "data", 0.0, interval=5, pool=8, buffer=1)
+
+    def built(**options):
+        return recipe.build(Site(energy, data, Setting(IMAGE, 8), None, None, ChainOptions(**options)))
+
+    noise = built(compile=True)
+    first = noise.sample(8, data, torch.Generator().manual_seed(3)).x
     programs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
     with torch.no_grad():
         for parameter in energy.parameters():
             parameter.mul_(1.5)
-    noise.after_step(energy, 5)
-    second = noise.draw(8, data, torch.Generator().manual_seed(3))
-    eager = Snapshot(KERNEL, ChainStarts("data"), interval=5, pool=8)
-    eager.prepare(energy, data, 8, None)
-    right = eager.draw(8, data, torch.Generator().manual_seed(3))
+    noise.after_step(energy, 5, None)
+    second = noise.sample(8, data, torch.Generator().manual_seed(3)).x
+    right = built().sample(8, data, torch.Generator().manual_seed(3)).x
     torch.testing.assert_close(second.sort(0)[0], right.sort(0)[0], **CLOSE)
     assert (first.sort(0)[0] - second.sort(0)[0]).abs().max() > 1e-3
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == programs, "nothing is compiled again"
     # the ratio's reference is the plain copy, whose energies are the model's to the bit
     with torch.no_grad():
-        assert torch.equal(noise.energy(data, data), energy(data))
+        assert torch.equal(noise.energy(data), energy(data))
 
 
 def test_a_compiled_adapting_chain_is_the_eager_one():

@@ -3,8 +3,9 @@ import math
 import pytest
 import torch
 
-from adance.samplers import MALA, ChainStarts, Langevin
-from adance.samplers.sampling import draw_samples, sampling_steps
+from adance.samplers import MALA, Langevin, run_chains
+from adance.samplers.sampling import sampling_steps
+from adance.samplers.starts import runs_since_noise
 
 
 def quadratic(x):
@@ -24,22 +25,21 @@ def test_most_chains_began_no_more_runs_ago_than_are_said(rate):
     ages, generator = torch.zeros(20_000), torch.Generator().manual_seed(0)
     for _ in range(100):
         ages = torch.where(torch.rand(len(ages), generator=generator) < rate, 0, ages) + 1
-    runs = ChainStarts("rejuvenated", rate).runs
+    runs = runs_since_noise("rejuvenated", rate)
     below, above = ((ages <= edge).double().mean() for edge in (math.floor(runs), math.ceil(runs)))
     error = 4 * math.sqrt(0.8 * 0.2 / len(ages))
     assert below - error < 0.8 < above + error
 
 
 def test_chains_that_never_start_afresh_have_no_number_of_runs():
-    assert ChainStarts("noise").runs == ChainStarts("rejuvenated", 1.0).runs == 1
-    assert ChainStarts("rejuvenated", 0.99).runs == 1
-    assert {start.runs for start in (ChainStarts("rejuvenated", 0.0), ChainStarts("persistent"))} == {None}
-    assert ChainStarts("data").runs is ChainStarts("reweighted").runs is None
-    assert ChainStarts("rejuvenated", 1e-300).runs > 1e9
+    assert runs_since_noise("noise", 0.0) == runs_since_noise("rejuvenated", 1.0) == 1
+    assert runs_since_noise("rejuvenated", 0.99) == 1
+    assert {runs_since_noise(kind, 0.0) for kind in ("rejuvenated", "persistent", "data", "reweighted")} == {None}
+    assert runs_since_noise("rejuvenated", 1e-300) > 1e9
 
 
-def test_adjusted_chains_adapt_in_their_first_half(generator):
-    chains = draw_samples(MALA(20, 5.0), quadratic, torch.zeros(1000, 5), 400, generator)
+def test_chains_that_adapt_in_their_first_half_keep_the_target_acceptance(generator):
+    chains = run_chains(MALA(20, 5.0), quadratic, torch.zeros(1000, 5), 400, generator=generator, adapt=200)
     second = chains.acceptance[200:]
     # 200,000 coins: the mean acceptance of the second half is that of one fixed step, near the target.
     assert abs(second.mean() - 0.574) < 0.03

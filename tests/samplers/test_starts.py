@@ -5,15 +5,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adance.energies import Gaussian, Uniform
+from adance.energies import MLP, Gaussian, Uniform
 from adance.errors import InputError
+from adance.objectives import AdaNCE, MaximumLikelihood, Setting
 from adance.samplers import ChainStarts, ReplayBuffer
 
 
 def prepared(kind, rejuvenation=0.25, capacity=1000, event=(2,)):
-    starts = ChainStarts(kind, rejuvenation if kind == "rejuvenated" else None, capacity)
-    starts.prepare(Uniform(event), torch.Generator().manual_seed(9))
-    return starts
+    rejuvenation = rejuvenation if kind == "rejuvenated" else 0.0
+    return ChainStarts(Uniform(event), kind, rejuvenation, capacity, torch.Generator().manual_seed(9))
 
 
 def test_a_hundred_draws_are_a_hundred_slots_and_results_go_back_to_them(generator):
@@ -56,7 +56,7 @@ def test_draws_fit_the_buffer_or_are_refused(capacity, n, seed):
 def test_each_chain_restarts_on_its_own_coin(generator):
     starts = prepared("rejuvenated")
     starts.buffer.samples.fill_(7.0)
-    fresh = torch.stack([starts.draw(50, generator=generator)[:, 0] != 7 for _ in range(400)])
+    fresh = torch.stack([starts.draw(50, generator=generator).x[:, 0] != 7 for _ in range(400)])
     # 20,000 coins of R = ¼: five standard deviations. One coin for the batch would make the counts 0 or 50, of
     # variance 470; own coins have 50·R(1 − R) = 9.4, known from 400 counts to a relative √(2/400).
     counts = fresh.sum(1).float()
@@ -67,7 +67,7 @@ def test_each_chain_restarts_on_its_own_coin(generator):
 def test_restarts_are_whole_events_uniform_over_the_range(generator):
     starts = prepared("rejuvenated", 1.0, 20_000, (1, 2, 2))
     starts.buffer.samples.fill_(0.5)
-    x = starts.draw(20_000, generator=generator)
+    x = starts.draw(20_000, generator=generator).x
     n = x.numel()
     assert (x != 0.5).flatten(1).all(1).float().mean() > 0.999
     assert -1 <= x.min() < -0.999
@@ -85,20 +85,22 @@ def test_the_buffer_starts_as_noise():
 def test_persistent_chains_never_restart(generator):
     starts = prepared("persistent")
     starts.buffer.samples.fill_(7.0)
-    assert (starts.draw(1000, generator=generator) == 7).all()
+    assert (starts.draw(1000, generator=generator).x == 7).all()
 
 
 def test_chains_from_noise_keep_nothing(generator):
     starts = prepared("noise")
     assert starts.buffer is None
-    one, two = starts.draw(20, generator=generator), starts.draw(20, generator=generator)
+    (one, slots), (two, _) = starts.draw(20, generator=generator), starts.draw(20, generator=generator)
+    assert slots is None
     assert not torch.isin(one, two).any()
-    assert torch.equal(starts.take_back(one, torch.ones(20, dtype=torch.bool), generator), one)
+    assert torch.equal(starts.store(one, torch.ones(20, dtype=torch.bool), slots, generator), one)
 
 
 def test_chains_from_data_start_at_the_data_and_repeat_it():
     starts, data = prepared("data"), torch.randn(3, 2, requires_grad=True)
-    x = starts.draw(7, data)
+    x, slots = starts.draw(7, data)
+    assert slots is None
     assert torch.equal(x, data.detach()[[0, 1, 2, 0, 1, 2, 0]])
     assert not x.requires_grad
     with pytest.raises(InputError, match="data"):
@@ -108,12 +110,11 @@ def test_chains_from_data_start_at_the_data_and_repeat_it():
 def test_ends_go_back_to_the_slots_and_broken_chains_do_not(generator):
     starts = prepared("rejuvenated")
     before = starts.buffer.samples.clone()
-    starts.draw(100, generator=generator)
-    slots = starts._slots
+    slots = starts.draw(100, generator=generator).slots
     ends = torch.full((100, 2), 5.0)
     ends[[4, 30, 77]] = math.nan
     finite = ends.isfinite().all(1)
-    back = starts.take_back(ends, finite, generator)
+    back = starts.store(ends, finite, slots, generator)
     after = starts.buffer.samples
     assert torch.equal(after[slots], back)
     assert (back[finite] == 5).all()
@@ -121,6 +122,24 @@ def test_ends_go_back_to_the_slots_and_broken_chains_do_not(generator):
     others = torch.ones(1000, dtype=torch.bool)
     others[slots] = False
     assert torch.equal(after[others], before[others])
+
+
+def test_broken_reweighted_chains_are_put_back_where_they_started(generator):
+    starts = ChainStarts(Gaussian(torch.zeros(1), torch.ones(1)), "reweighted", capacity=10, generator=generator)
+    x, slots = starts.draw(10, generator=generator)
+    finite = torch.arange(10) % 2 == 0
+    back = starts.store(torch.full((10, 1), 7.0), finite, slots, generator)
+    assert torch.equal(back, torch.where(finite[:, None], 7.0, x))
+
+
+def test_ends_go_to_the_slots_of_their_own_starts(generator):
+    starts = prepared("persistent", capacity=20)
+    one, two = starts.draw(10, generator=generator), starts.draw(10, generator=generator)
+    finite = torch.ones(10, dtype=torch.bool)
+    starts.store(torch.full((10, 2), 2.0), finite, two.slots, generator)
+    starts.store(torch.full((10, 2), 1.0), finite, one.slots, generator)
+    assert (starts.buffer.samples[one.slots] == 1).all()
+    assert (starts.buffer.samples == 2).all(1).sum() == (~torch.isin(two.slots, one.slots)).sum()
 
 
 def test_the_buffer_is_in_the_state(generator):
@@ -132,9 +151,9 @@ def test_the_buffer_is_in_the_state(generator):
 
 
 def test_double_precision_buffers_stay_so(generator):
-    starts = ChainStarts(capacity=10)
-    starts.prepare(Gaussian(torch.zeros(2, dtype=torch.float64), torch.ones(2)), generator)
-    assert starts.draw(5, generator=generator).dtype == torch.float64
+    law = Gaussian(torch.zeros(2, dtype=torch.float64), torch.ones(2))
+    starts = ChainStarts(law, capacity=10, generator=generator)
+    assert starts.draw(5, generator=generator).x.dtype == torch.float64
 
 
 @pytest.mark.parametrize(
@@ -143,30 +162,30 @@ def test_double_precision_buffers_stay_so(generator):
 )
 def test_bad_settings_are_refused(settings):
     with pytest.raises(InputError):
-        ChainStarts(**settings)
+        ChainStarts(Uniform((2,)), **settings)
 
 
 @pytest.mark.parametrize(("event", "share"), [((1, 2, 2), 0.25), ((3,), 0.02)])
 def test_rejuvenation_by_default_is_by_the_kind_of_event(event, share):
-    starts = ChainStarts(capacity=10)
-    starts.prepare(Uniform(event))
-    assert starts.rejuvenation == share
+    recipe = MaximumLikelihood(buffer=10)
+    assert recipe.resolve(Setting(event, 8)).rejuvenation == share
+    objective = recipe.build(MLP(event, (4,)), torch.rand(8, *event))
+    assert objective.noise.chains.starts.rejuvenation == share
 
 
 def test_a_buffer_grows_to_what_runs_at_a_time_unless_its_size_was_asked_for():
-    grown = ChainStarts()
-    grown.make_room(6000)
-    grown.prepare(Uniform((1,)))
-    assert len(grown.buffer.samples) == 6000
-    small = ChainStarts()
-    small.make_room(10)
-    assert small.capacity == 5000
+    def held(recipe, batch):
+        noise = recipe.build(MLP((1,), (4,)), torch.rand(20, 1), batch_size=batch).noise
+        return len(noise.chains.starts.buffer.samples)
+
+    assert held(MaximumLikelihood(), 6000) == held(AdaNCE(pool=6000), 10) == 6000
+    assert held(MaximumLikelihood(), 10) == 5000
     with pytest.raises(InputError, match="20 chains run at a time and the replay buffer keeps 10"):
-        ChainStarts("persistent", capacity=10).make_room(20)
-    ChainStarts("noise", capacity=10).make_room(20)  # without a buffer there is nothing to outgrow
+        MaximumLikelihood(start="persistent", buffer=10).resolve(Setting((1,), 20))
+    MaximumLikelihood(start="noise", buffer=10).resolve(Setting((1,), 20))  # without a buffer nothing is outgrown
 
 
 @pytest.mark.parametrize("capacity", [0, -1, 7000.0, "5000", True])
 def test_a_buffer_holds_a_whole_number_of_chains(capacity):
-    with pytest.raises(InputError, match="a buffer holds a whole number of chains"):
-        ChainStarts(capacity=capacity)
+    with pytest.raises(InputError, match="buffer must be a whole number of at least 1"):
+        ChainStarts(Uniform((1,)), capacity=capacity)

@@ -1,13 +1,14 @@
 """Class-conditional energies E(x | y): trained on the labels of a data set, sampled by class."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
 from adance import AdaNCE, InputError, Settings, Trainer, load, load_data
 from adance.data import Dataset, Identity
-from adance.energies import ClassMLP, freeze
-from adance.energies.conditional import Given, conditioned
+from adance.energies import ClassMLP, freeze, given
 from adance.objectives import ContrastiveDivergence, MaximumLikelihood, ScoreMatching
 from adance.samplers import MALA, Langevin
 
@@ -24,6 +25,10 @@ def classes(n, seed):
 def data():
     (train, train_labels), (test, test_labels) = classes(3000, 0), classes(400, 1)
     return Dataset("classes", "vector", train, test, Identity(), train_labels, test_labels)
+
+
+def of_all_classes(energy, x):
+    return torch.stack([energy(x, torch.full((len(x),), label)) for label in range(energy.classes)])
 
 
 def settings(steps=300):
@@ -43,7 +48,7 @@ def settings(steps=300):
 def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
     energy = ClassMLP((1,), classes=3, hidden=(32, 32))
     Trainer(energy, objective(), data, settings(), tmp_path / "run", show_progress=False).fit()
-    assert energy.given.z is None
+    assert torch.equal(energy(data.test), of_all_classes(energy, data.test).amin(0))
     run = load(tmp_path / "run")
     grid = torch.linspace(-6, 6, 1201)[:, None]
     for label, mean in enumerate([-3, 0, 3]):
@@ -57,47 +62,59 @@ def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
     torch.testing.assert_close(run.score(data.test), every.amin(0))
 
 
-def test_chains_belong_to_the_labels_that_they_are_contrasted_with():
+def test_chains_belong_to_the_labels_that_they_are_contrasted_with(monkeypatch):
     energy = ClassMLP((2,), classes=2, hidden=(4,))
-    objective = AdaNCE(MALA(1), interval=7)
-    objective.prepare(energy, torch.randn(8, 2), 8, torch.Generator().manual_seed(0))
+
+    def build(recipe):
+        generator = torch.Generator().manual_seed(0)
+        return recipe.build(energy, torch.randn(8, 2), batch_size=8, generator=generator, condition=torch.tensor([0]))
+
+    objective = build(AdaNCE(MALA(1), interval=7))
     assert objective.noise.pool_size == 0
-    for kind in (AdaNCE(MALA(1), pool=16), AdaNCE(MALA(1), snapshots=2), AdaNCE(MALA(1), pool=16, snapshots=2)):
+    for recipe in (AdaNCE(MALA(1), pool=16), AdaNCE(MALA(1), snapshots=2), AdaNCE(MALA(1), pool=16, snapshots=2)):
         with pytest.raises(InputError, match="conditional energy"):
-            kind.prepare(energy, torch.randn(8, 2), 8, torch.Generator().manual_seed(0))
+            build(recipe)
     seen = []
-    at = energy.at
-    energy.at = lambda x, z: (seen.append(z), at(x, z))[1]
+    forward = ClassMLP.forward
+    monkeypatch.setattr(
+        ClassMLP, "forward", lambda self, x, condition=None: (seen.append(condition), forward(self, x, condition))[1]
+    )
     labels = torch.tensor([0, 1, 1, 0, 0, 1, 1, 1])
-    with conditioned(energy, labels):
-        objective.loss(energy, torch.randn(8, 2), torch.Generator().manual_seed(1))
-    assert torch.equal(seen[-1], torch.cat([labels, labels]))
+    objective.loss(energy, torch.randn(8, 2), torch.Generator().manual_seed(1), labels)
+    *chains, model, noise = seen
+    # the layout of the chains' copy is tried on the first two rows
+    assert {len(condition) for condition in chains} == {2, 8}
+    assert all(torch.equal(condition, labels[: len(condition)]) for condition in chains)
+    assert torch.equal(model, torch.cat([labels, labels]))
+    assert torch.equal(noise, model)
 
 
-def test_the_energy_of_one_class_stays_of_it():
-    energy = ClassMLP((1, 3, 3), classes=4, hidden=(8,))
-    x = torch.randn(5, 1, 3, 3)
-    one, frozen = energy.of_class(2), freeze(energy)
-    with conditioned(energy, torch.tensor([2])):
-        assert torch.equal(one(x), frozen(x))
-        torch.testing.assert_close(one(x), energy(x), atol=1e-4, rtol=1e-4)
-    with conditioned(energy, torch.tensor([3])):
-        assert not torch.allclose(one(x), energy(x))
-    assert energy(x).le(one(x) + 1e-6).all()
-    with pytest.raises(InputError, match="there is no class 4; they are 0 to 3"):
-        energy.of_class(4)
+def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
+    energy = ClassMLP((1,), classes=3, hidden=(8,))
+    run = Trainer(energy, MaximumLikelihood(MALA(1)), data, settings(1), tmp_path / "run", show_progress=False).fit()
+    x, one = torch.randn(5, 1), run.of_class(2).energy
+    frozen, before = freeze(one), one(x)
+    assert torch.equal(given(run.energy, torch.tensor([1]))(x), run.energy(x, torch.full((5,), 1)))
+    assert torch.equal(one(x), before)
+    assert torch.equal(one(x), frozen(x))
+    assert torch.equal(one(x), run.energy(x, torch.full((5,), 2)))
+    assert not torch.allclose(one(x), run.energy(x, torch.full((5,), 1)))
+    assert run.energy(x).le(one(x) + 1e-6).all()
+    for label in (-1, 3):
+        with pytest.raises(InputError, match=f"there is no class {label}; they are 0 to 2"):
+            run.of_class(label)
     with pytest.raises(InputError, match="at least 2 classes, got 1"):
         ClassMLP((2,), classes=1)
 
 
 def test_data_without_fitting_labels_are_refused(data, tmp_path):
     bare = Dataset("bare", "vector", data.train, data.test, Identity())
-    for given, count, message in [
-        (bare, 3, "bare has no labels, and the ClassMLP is of events given their labels"),
+    for labelled, count, message in [
+        (bare, 3, "bare has no labels, which the ClassMLP takes as its condition"),
         (data, 2, "the data's labels are 0 to 2, the energy's classes 0 to 1"),
     ]:
         with pytest.raises(InputError, match=message):
-            Trainer(ClassMLP((1,), count, (4,)), MaximumLikelihood(), given, settings(), tmp_path / "run")
+            Trainer(ClassMLP((1,), count, (4,)), MaximumLikelihood(), labelled, settings(), tmp_path / "run")
 
 
 def test_a_resumed_run_is_the_run(data, tmp_path):
@@ -115,14 +132,15 @@ def test_a_resumed_run_is_the_run(data, tmp_path):
 
 
 class OfClass(nn.Module):
-    """E(x, y) that takes each image's label beside it."""
+    """E(x | y), which has no value without the image's label."""
 
     def __init__(self):
         super().__init__()
         self.net = nn.Sequential(nn.Linear(64 + 10, 16), nn.SiLU(), nn.Linear(16, 1))
 
-    def forward(self, x, y):
-        return self.net(torch.cat([x.flatten(1), nn.functional.one_hot(y.long(), 10).to(x)], 1)).squeeze(1)
+    def forward(self, x, condition):
+        label = nn.functional.one_hot(condition.long(), 10)
+        return self.net(torch.cat([x.flatten(1), label.to(x)], 1)).squeeze(1)
 
 
 @pytest.mark.parametrize(
@@ -130,17 +148,15 @@ class OfClass(nn.Module):
 )
 def test_any_energy_given_labels_is_trained_and_its_samples_drawn(objective, tmp_path, capsys):
     data = load_data("digits")
-    energy = Given(OfClass())
-    trainer = Trainer(energy, objective(), data, Settings(steps=4, batch_size=16), tmp_path / "run", profile=True)
+    trainer = Trainer(OfClass(), objective(), data, Settings(steps=4, batch_size=16), tmp_path / "run", profile=True)
     with pytest.warns(UserWarning, match="cannot make its energy again"):
         run = trainer.fit()
     assert (tmp_path / "run" / "samples" / "00000004.png").exists()
     assert "GFLOP/s" in capsys.readouterr().err
-    assert energy.given.z is None
     labels = data.train_labels[:6]
     x = data.batch(torch.arange(6))
-    with conditioned(run.energy, labels):
-        torch.testing.assert_close(run.score(x), run.energy.energy(x, labels))
-        assert run.sample(6, steps=2).shape == x.shape
-    with pytest.raises(InputError, match="needs its condition"):
+    of_labels = replace(run, energy=given(run.energy, labels))
+    torch.testing.assert_close(of_labels.score(x), run.energy(x, labels))
+    assert of_labels.sample(6, steps=2).shape == x.shape
+    with pytest.raises(InputError, match="condition"):
         run.sample(6, steps=2)

@@ -6,7 +6,7 @@ import torch
 
 from adance.contrasts import Logistic
 from adance.data import load_data
-from adance.energies import MLP
+from adance.energies import MLP, Uniform
 from adance.errors import InputError
 from adance.noises import FixedNoise
 from adance.objectives import NCE, Contrastive
@@ -55,7 +55,7 @@ def test_a_run_of_compiled_chains_goes_on_exactly(chain_dtype, train, tmp_path, 
     whole = train("image", "whole", steps=60, **settings)
     train("image", "parts", steps=27, **settings)
     Trainer.resume(tmp_path / "parts", steps=60, device="cpu", show_progress=False).fit()
-    assert whole.objective.noise.compile_chains
+    assert whole.objective.noise.chains.options.compile
     assert tensor_bytes(tmp_path / "whole") == tensor_bytes(tmp_path / "parts")
 
 
@@ -69,10 +69,11 @@ def test_a_run_whose_rate_falls_with_the_step_alone_can_be_made_longer(train, tm
 
 def test_the_adapted_step_size_of_chains_goes_on(train, points, tmp_path):
     trainer = train("vector", steps=60)
-    adapted = trainer.objective.noise._step_size
-    assert float(adapted) != trainer.objective.sampler.step_size
+    chains = trainer.objective.noise.chains
+    adapted = chains._step_size
+    assert float(adapted) != chains.kernel.step_size
     resumed = Trainer.resume(tmp_path / "run", points, steps=70, show_progress=False)
-    assert torch.equal(resumed.objective.noise._step_size, adapted)
+    assert torch.equal(resumed.objective.noise.chains._step_size, adapted)
 
 
 def test_resuming_a_finished_run_changes_nothing(train, tmp_path):
@@ -192,9 +193,14 @@ def test_data_that_changed_are_refused(tmp_path):
         Trainer.resume(tmp_path / "run", steps=4)
 
 
+class UniformPixels(FixedNoise):
+    def __init__(self, event_shape, low=-1.2, high=1.2):
+        super().__init__(Uniform(event_shape, low, high))
+
+
 def test_a_contrast_and_a_noise_of_ones_choice_resume(tmp_path):
     settings = Settings(steps=2, batch_size=8, sample_every=0)
-    objective = Contrastive(Logistic(2), FixedNoise("uniform"))
+    objective = Contrastive(Logistic(2), UniformPixels((1, 8, 8)))
     Trainer(MLP((1, 8, 8), (4,)), objective, load_data("digits"), settings, tmp_path / "run", show_progress=False).fit()
     resumed = Trainer.resume(tmp_path / "run", steps=3, show_progress=False)
     assert resumed.objective.contrast.noises == 2

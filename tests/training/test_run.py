@@ -60,7 +60,7 @@ def test_a_loaded_run_has_the_trainers_energies(kind, train, tmp_path, digits, p
     torch.testing.assert_close(average.score(x, batch_size=7), average.score(x))
     assert not any(p.requires_grad for p in last.energy.parameters())
     assert not last.energy.training
-    assert last.sampler.steps == (trainer.objective.sampler.steps if kind != "nce" else 100)
+    assert last.sampler.steps == (trainer.objective.noise.chains.kernel.steps if kind != "nce" else 100)
 
 
 def test_the_checkpoint_of_any_step_is_loaded(train, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
+DATA = {"kind": "vector", "event_shape": [2], "transform": {}}
 CONFIG = {"energy": {"class_path": "a.B"}, "objective": {"class_path": "a.C"}, "steps": 3}
 
 
@@ -51,12 +52,25 @@ def test_the_first_free_number(tmp_path):
 
 def test_a_folder_with_a_run_is_taken_and_stays_as_it_is(tmp_path):
     folder = RunFolder(tmp_path / "run")
-    folder.create(CONFIG, {"kind": "vector"})
+    folder.create(CONFIG, DATA)
     before = {path: path.read_bytes() for path in folder.path.iterdir()}
     with pytest.raises(InputError, match="already holds a run"):
         folder.create({"steps": 4}, {})
     assert {path: path.read_bytes() for path in folder.path.iterdir()} == before
     assert folder.read_config() == CONFIG
+    assert folder.read_data_description() == DATA
+
+
+@pytest.mark.parametrize("written", [None, 1, 99])
+def test_a_run_of_another_format_says_so(written, tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    folder.create(CONFIG, DATA)
+    (folder.path / "data.json").write_text(json.dumps(DATA if written is None else {"format": written, **DATA}))
+    for read in (folder.read_config, folder.read_data_description):
+        with pytest.raises(
+            InputError, match=f"has run format {written or 1}, and this version of adance reads format 2"
+        ):
+            read()
 
 
 def test_where_no_folder_can_be(tmp_path):

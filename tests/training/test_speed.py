@@ -5,10 +5,9 @@ import warnings
 import pytest
 import torch
 
-from adance.energies import MLP, ClassMLP
-from adance.energies.conditional import conditioned
+from adance.energies import MLP, ClassMLP, given
 from adance.errors import InputError
-from adance.objectives import NCE, AdaNCE
+from adance.objectives import NCE, AdaNCE, Setting
 from adance.samplers import Langevin
 from adance.training import Settings, speed
 
@@ -18,10 +17,12 @@ DEVICE_CAN = [True, False]
 def chosen(monkeypatch, can, **settings):
     """The type of the chains of a run long enough to be compiled."""
     monkeypatch.setattr(speed, "has_fast_bfloat16", lambda device: can)
-    x, energy, objective = torch.zeros(128, 1, 8, 8), MLP((1, 8, 8)), AdaNCE(interval=1)
-    objective.prepare(energy, x, 128)
-    speed.set_chains(objective, energy, x, Settings(steps=100_000, **settings))
-    return objective.noise.chain_dtype
+    x, energy, recipe = torch.zeros(128, 1, 8, 8), MLP((1, 8, 8)), AdaNCE(interval=1)
+    plan = recipe.chain_plan(Setting((1, 8, 8), 128))
+    options = speed.chain_options(plan, energy, x, Settings(steps=100_000, **settings))
+    objective = recipe.build(energy, x, batch_size=128, chains=options)
+    assert objective.noise.chains.options == options
+    return options.dtype
 
 
 @pytest.mark.parametrize("can", DEVICE_CAN)
@@ -41,12 +42,11 @@ def test_asking_for_emulated_bfloat16_warns(can, monkeypatch):
 
 @pytest.mark.parametrize("settings", [{"compile": "on"}, {"chain_dtype": "float32"}])
 def test_what_changes_nothing_is_told_of(settings, recwarn):
-    x, energy, objective = torch.randn(64, 2), MLP((2,)), NCE()
-    objective.prepare(energy, x, 64)
-    speed.set_chains(objective, energy, x, Settings())
+    x, energy, plan = torch.randn(64, 2), MLP((2,)), NCE().chain_plan(Setting((2,), 64))
+    speed.chain_options(plan, energy, x, Settings())
     assert not recwarn
-    with pytest.warns(UserWarning, match="NCE runs no chains, so compile and chain_dtype change nothing"):
-        speed.set_chains(objective, energy, x, Settings(**settings))
+    with pytest.warns(UserWarning, match="the objective runs no chains, so compile and chain_dtype change nothing"):
+        speed.chain_options(plan, energy, x, Settings(**settings))
 
 
 def test_there_is_no_other_choice():
@@ -56,7 +56,7 @@ def test_there_is_no_other_choice():
 
 def test_a_conditional_energy_is_reckoned_as_one_of_a_class():
     x, energy = torch.randn(4, 1, 8, 8), ClassMLP((1, 8, 8), classes=10)
-    with conditioned(energy, torch.tensor([3])):
-        assert speed.gradient_flops(energy, x) == pytest.approx(speed.gradient_flops(energy, x[:1]))
-        one = speed.gradient_flops(energy, x)
+    of_class = given(energy, torch.tensor([3]))
+    one = speed.gradient_flops(of_class, x)
+    assert one == pytest.approx(speed.gradient_flops(of_class, x[:1]))
     assert speed.gradient_flops(energy, x) == pytest.approx(10 * one)

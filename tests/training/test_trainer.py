@@ -13,7 +13,7 @@ from adance.energies import MLP
 from adance.energies.frozen import folded_state
 from adance.errors import InputError
 from adance.noises import FixedNoise
-from adance.objectives import NCE, Contrastive
+from adance.objectives import NCE, Contrastive, LogRatio
 from adance.training import Settings, Trainer, load
 from adance.training.average import WeightAverage
 
@@ -150,10 +150,10 @@ def test_log_z_is_left_out_of_the_bound_on_gradients(parts, points, tmp_path):
     energy, objective = parts("nce")
     settings = Settings(steps=1, batch_size=16, grad_clip=1e-3)
     trainer = Trainer(energy, objective, points, settings, tmp_path / "run", show_progress=False)
-    trainer.objective.log_z.data += 5  # far off
+    trainer.objective.log_ratio.log_z.data += 5  # far off
     trainer._optimize(1)
     assert torch.cat([p.grad.flatten() for p in energy.parameters()]).norm() == pytest.approx(1e-3, rel=1e-3)
-    assert trainer.objective.log_z.grad.abs() > 0.1
+    assert trainer.objective.log_ratio.log_z.grad.abs() > 0.1
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_an_energy_that_does_not_say_how_it_was_made_is_given_again_to_open_the_
 
 def test_an_objective_of_any_law_is_trained_and_its_run_opened(points, tmp_path):
     law = torch.distributions.MultivariateNormal(torch.zeros(3), 4 * torch.eye(3))
-    energy, objective = adance.MLP((3,), [8]), Contrastive(Logistic(), FixedNoise(law), learn_log_z=True)
+    energy, objective = adance.MLP((3,), [8]), Contrastive(Logistic(), FixedNoise(law), LogRatio(constant="learned"))
     trainer = Trainer(energy, objective, points, Settings(steps=3), tmp_path / "run", show_progress=False)
     with pytest.warns(UserWarning, match=r"cannot make its objective again: .*MultivariateNormal"):
         run = trainer.fit()

@@ -11,11 +11,11 @@ import adance.objectives
 import adance.samplers
 from adance.configurable import find_class
 from adance.data.near import did_you_mean
-from adance.objectives import Objective
+from adance.objectives import Recipe
 from adance.samplers import Kernel
 
 _CHOICES: dict[str, tuple[ModuleType, type]] = {
-    "objective": (adance.objectives, Objective),
+    "objective": (adance.objectives, Recipe),
     "energy": (adance.energies, nn.Module),
     "sampler": (adance.samplers, Kernel),
     "kernel": (adance.samplers, Kernel),
@@ -53,6 +53,6 @@ def _settings_near(path: str, given: str) -> str:
         settings = list(inspect.signature(made).parameters)
     except ValueError:  # a class that cannot be found, or has no signature
         return ""
-    if issubclass(made, nn.Module) and not issubclass(made, Objective):
+    if issubclass(made, nn.Module) and not issubclass(made, Recipe):
         settings = settings[1:]  # the shape of an event, which the data give
     return f"{did_you_mean(given, settings)}; {made.__name__} takes {', '.join(settings)}"

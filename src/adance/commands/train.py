@@ -19,7 +19,7 @@ from adance.commands.parser import instantiate, make_parser, with_full_energy_na
 from adance.configurable import remember
 from adance.data import load_data
 from adance.errors import InputError
-from adance.objectives import Objective
+from adance.objectives import Recipe
 from adance.training import Run, Settings, Trainer
 from adance.training.config import seeded
 
@@ -62,7 +62,7 @@ def train_parser() -> ArgumentParser:
     energy.sub_add_kwargs["fail_untyped"] = False  # a class of one's own need not have type hints
     parser.add_argument(
         "--objective",
-        type=Objective,
+        type=Recipe,
         default={"class_path": "adance.objectives.AdaNCE"},
         help="AdaNCE, AdaBRM, NCE, BRM, RankingNCE, ConditionalNCE, ACE, FCE, MaximumLikelihood, "
         "ContrastiveDivergence, PersistentCD, ScoreMatching, DenoisingScoreMatching, or the path of a class",

@@ -5,6 +5,7 @@ from adance.contrasts.conditional import Conditional
 from adance.contrasts.contrast import Contrast
 from adance.contrasts.custom import Custom
 from adance.contrasts.growing import Growing
+from adance.contrasts.linear import Linear
 from adance.contrasts.named import Psi, named_bregman
 from adance.contrasts.powers import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis, Power
 from adance.contrasts.ranking import Ranking
@@ -19,6 +20,7 @@ __all__ = [
     "Hellinger",
     "ItakuraSaito",
     "LeastSquares",
+    "Linear",
     "Logistic",
     "Mahalanobis",
     "Power",

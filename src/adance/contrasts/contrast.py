@@ -21,6 +21,9 @@ class Contrast(Configurable, ABC):
     ignores_constant: bool = False
     """Whether a constant added to every r changes nothing: then log Z cannot be learned, and need not be known."""
 
+    ignores_noise_energy: bool = False
+    """Whether the noise's energy has no part in the gradient: then it is not computed, and r is −E."""
+
     @property
     @abstractmethod
     def curvature(self) -> float:
@@ -36,7 +39,7 @@ class Contrast(Configurable, ABC):
         Raises:
             InputError: The contrast cannot tell.
         """
-        raise InputError(f"{type(self).__name__} cannot fit a constant in the ratio; give centre=False")
+        raise InputError(f"{type(self).__name__} cannot fit a constant in the ratio; give center=False")
 
     def pull(self, r_data: Tensor) -> Tensor:
         """The mean weight of data in the gradient, from their log-ratios ``(B,)``: how much there is left to learn.

@@ -4,7 +4,7 @@ from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
 from adance.energies.by_class import ClassMLP
-from adance.energies.conditional import Completion, Given
+from adance.energies.conditional import Completion, ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, evaluate, reading
 from adance.energies.enumeration import Enumerated, enumerate_law, log_likelihood
@@ -28,6 +28,7 @@ __all__ = [
     "Boltzmann",
     "ClassMLP",
     "Completion",
+    "ConditionalEnergy",
     "Conditionals",
     "ConvNet",
     "Density",
@@ -39,7 +40,6 @@ __all__ = [
     "Gaussian",
     "GaussianBase",
     "GaussianMixture",
-    "Given",
     "Hopfield",
     "Ising",
     "Pairwise",
@@ -52,10 +52,13 @@ __all__ = [
     "fit_visible_bias",
     "flip_logits",
     "freeze",
+    "given",
     "lattice",
     "log_likelihood",
+    "needs_condition",
     "power_iteration_held",
     "reading",
     "refresh",
+    "takes_condition",
     "train_rbm",
 ]

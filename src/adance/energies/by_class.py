@@ -2,25 +2,22 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from adance.configurable import Configurable
-from adance.energies.conditional import Condition, Given
-from adance.energies.energy import is_vector
-from adance.energies.frozen import freeze
+from adance.configurable import Configurable, remember
+from adance.defaults import Activation, defaults_of
 from adance.energies.mlp import MLP
 from adance.errors import InputError
 
 
-class ClassMLP(Configurable, Given):
+class ClassMLP(Configurable, nn.Module):
     """``E(x | y)``: an :class:`MLP` of the flattened event and its class, one column a class.
 
-    The trainer gives it the labels of each batch; chains are then drawn for the very labels they are contrasted with,
-    afresh at every step. As long as no class is given, an event has the least of its energies over all classes.
+    The trainer passes it the labels of each batch; chains are then drawn for the same labels as the data that they are
+    contrasted with, afresh at every step. Without a class an event has the least of its energies over all classes.
     What is left at ``None`` is chosen by the kind of event, as for :class:`MLP`.
 
     Args:
@@ -34,51 +31,31 @@ class ClassMLP(Configurable, Given):
         InputError: There are fewer than two classes.
     """
 
-    needs_condition = False
-
     def __init__(
         self,
         event_shape: Sequence[int],
         classes: int = 10,
         hidden: Sequence[int] = (256, 256, 256),
-        activation: Literal["leaky_relu", "relu", "silu", "softplus"] | None = None,
+        activation: Activation | None = None,
         spectral_norm: bool | None = None,
     ) -> None:
         if classes < 2:
             raise InputError(f"a class-conditional energy needs at least 2 classes, got {classes}")
-        vector = is_vector(tuple(event_shape))
-        super().__init__(
-            MLP(
-                (math.prod(event_shape) + classes,),
-                hidden,
-                activation or ("silu" if vector else "leaky_relu"),
-                (not vector) if spectral_norm is None else spectral_norm,
-                base=vector,
-            )
-        )
+        super().__init__()
+        default = defaults_of(event_shape)
+        activation = activation or default.activation
+        spectral_norm = default.spectral_norm if spectral_norm is None else spectral_norm
+        self.energy = MLP((math.prod(event_shape) + classes,), hidden, activation, spectral_norm, default.base)
         self.classes = classes
+        chosen = {"activation": activation, "spectral_norm": spectral_norm}
+        remember(self, {"event_shape": list(event_shape), "classes": classes, "hidden": list(hidden), **chosen})
 
-    def at(self, x: Tensor, z: Tensor) -> Tensor:
-        """Energies ``(B,)`` of ``x`` ``(B, *event)`` of the classes ``z`` ``(B,)``, whole numbers."""
-        return self.energy(self._joined(x, z))
-
-    def unconditioned(self, x: Tensor) -> Tensor:
-        """Energies ``(B,)`` of ``x`` ``(B, *event)``, the least over all classes."""
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        """Energies ``(B,)`` of ``x`` ``(B, *event)`` of the classes ``condition`` ``(B,)``, whole numbers."""
+        if condition is not None:
+            return self.energy(self._joined(x, condition))  # type: ignore[no-any-return]
         every = torch.arange(self.classes, device=x.device).repeat(len(x))
-        return self.at(x.repeat_interleave(self.classes, 0), every).view(len(x), -1).amin(1)
-
-    def of_class(self, label: int) -> "ClassMLP":
-        """A frozen copy that is of one class for good.
-
-        Raises:
-            InputError: There is no such class.
-        """
-        if not 0 <= label < self.classes:
-            raise InputError(f"there is no class {label}; they are 0 to {self.classes - 1}")
-        copy = freeze(self)
-        assert isinstance(copy, ClassMLP)
-        copy.given = Condition(torch.tensor([label]))
-        return copy
+        return self(x.repeat_interleave(self.classes, 0), every).view(len(x), -1).amin(1)  # type: ignore[no-any-return]
 
     def check_labels(self, labels: Tensor) -> None:
         """Check that ``labels`` ``(N,)`` are classes.
@@ -92,7 +69,6 @@ class ClassMLP(Configurable, Given):
 
     def fit_base(self, x: Tensor) -> None:
         """Set the base's centre and scale from data ``(B, *event)``; images have no base."""
-        assert isinstance(self.energy, MLP)
         self.energy.fit_base(self._joined(x, torch.arange(len(x), device=x.device) % self.classes))
 
     def _joined(self, x: Tensor, z: Tensor) -> Tensor:

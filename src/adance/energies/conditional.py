@@ -1,7 +1,10 @@
-"""Conditional energies: of some coordinates the others given, and of x given z."""
+"""Conditional energies: of some coordinates given the others, and of x given a condition z.
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+A conditional energy is called as ``energy(x, condition=z)``: its forward has a parameter named ``condition``. Log Z
+depends on z, so objectives that learn one constant (NCE) do not fit it.
+"""
+
+import inspect
 
 import torch
 from torch import Tensor, nn
@@ -35,88 +38,47 @@ class Completion(nn.Module):
         return torch.where(self.kept, self.given, x)
 
 
-class Condition:
-    """What a conditional energy is given at the moment, if anything: one for it and for every copy made of it."""
-
-    def __init__(self, z: Tensor | None) -> None:
-        self.z = z
-
-    def __deepcopy__(self, memo: dict[int, object]) -> "Condition":
-        return self
-
-
-class Given(nn.Module):
-    """``E(x | z)`` as an energy of ``x`` alone: any sampler of it draws from ``p(x | z)``, any objective trains it.
-
-    Frozen copies (the noise of AdaNCE) share the condition, so that a training loop sets it once a batch::
-
-        energy.condition(z)
-        loss = objective.loss(energy, x, generator).value
-
-    Chains must then belong to the batch they are contrasted with, so that snapshots draw afresh at every step
-    (``pool=0``, their default here). Log Z depends on z, so objectives that learn one constant (NCE) do not fit.
+class ConditionalEnergy(nn.Module):
+    """``E(x | z)`` at fixed z, as an energy of ``x`` alone: any sampler of it draws from ``p(x | z)``.
 
     Args:
-        energy: ``energy(x, z) -> (B,)`` for ``x`` ``(B, *event)`` and ``z`` ``(B, *condition)``.
+        energy: ``energy(x, condition=z) -> (B,)`` for ``x`` ``(B, *event)`` and ``z`` ``(B, *condition)``.
         z: One condition ``(1, *condition)`` for all rows, or one for each row ``(B, *condition)``.
     """
 
-    needs_condition = True
+    z: Tensor
 
-    def __init__(self, energy: Callable[..., Tensor], z: Tensor | None = None) -> None:
+    def __init__(self, energy: nn.Module, z: Tensor) -> None:
         super().__init__()
-        self.energy, self.given = energy, Condition(z)
-
-    def condition(self, z: Tensor) -> "Given":
-        """Set the condition, here and in every copy; returns the energy."""
-        self.given.z = z
-        return self
+        self.energy = energy
+        self.register_buffer("z", z, persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)``.
 
-        Rows may be a whole multiple of the conditions, which are then repeated in their order: an objective joins a
-        batch with as many noise samples.
+        The number of rows may be a multiple of the number of conditions, which are then repeated in their order: an
+        objective joins a batch with as many noise samples.
 
         Raises:
             InputError: The number of rows is no multiple of the number of conditions.
         """
-        if self.given.z is None:
-            return self.unconditioned(x)
-        z = self.given.z.to(x.device)
-        if len(x) % len(z):
-            raise InputError(f"{len(x)} rows cannot be given {len(z)} conditions; one for all, or one for each row")
-        return self.at(x, z.repeat(len(x) // len(z), *[1] * (z.ndim - 1)))
-
-    def at(self, x: Tensor, z: Tensor) -> Tensor:
-        """Energies ``(B,)`` of ``x`` ``(B, *event)`` given ``z`` ``(B, *condition)``."""
-        return self.energy(x, z)
-
-    def unconditioned(self, x: Tensor) -> Tensor:
-        """Energies ``(B,)`` as long as no condition is set: here an error.
-
-        Raises:
-            InputError: Always.
-        """
-        raise InputError("a conditional energy needs its condition: call energy.condition(z) first")
-
-    def check_labels(self, labels: Tensor) -> None:
-        """Check that the labels of data ``(N,)`` can be its conditions; here: any can."""
+        if len(x) % len(self.z):
+            raise InputError(f"{len(x)} rows do not fit {len(self.z)} conditions: give one, or one for each row")
+        z = self.z.to(x.device)
+        return self.energy(x, condition=z.repeat(len(x) // len(z), *[1] * (z.ndim - 1)))  # type: ignore[no-any-return]
 
 
-def needs_condition(energy: Energy) -> bool:
-    """Whether there is no energy as long as no condition is set."""
-    return isinstance(energy, Given) and energy.needs_condition
+def given(energy: nn.Module, z: Tensor | None) -> nn.Module:
+    """``energy`` as an energy of ``x`` alone: at the condition ``z``, or itself if ``z`` is ``None``."""
+    return energy if z is None else ConditionalEnergy(energy, z)
 
 
-@contextmanager
-def conditioned(energy: Energy, z: Tensor | None) -> Iterator[None]:
-    """Inside, a conditional energy and its copies are given ``z``; of any other energy nothing changes."""
-    if not isinstance(energy, Given):
-        yield
-        return
-    before, energy.given.z = energy.given.z, z
-    try:
-        yield
-    finally:
-        energy.given.z = before
+def takes_condition(energy: nn.Module) -> bool:
+    """Whether it is conditional: its forward has a parameter called ``condition``."""
+    return "condition" in inspect.signature(energy.forward).parameters
+
+
+def needs_condition(energy: nn.Module) -> bool:
+    """Whether it is conditional and has no energy without a condition: that parameter has no default."""
+    condition = inspect.signature(energy.forward).parameters.get("condition")
+    return condition is not None and condition.default is condition.empty

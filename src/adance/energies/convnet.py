@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from adance.configurable import Configurable
+from adance.configurable import Configurable, remember
 from adance.energies.layers import FastConv2d
 from adance.energies.spectral import normalize_layers
 from adance.errors import InputError
@@ -45,7 +45,8 @@ class ConvNet(Configurable, nn.Module):
         spectral_norm: bool = True,
     ) -> None:
         super().__init__()
-        convolutions, hidden = _find(tuple(event_shape), architecture)
+        found = _find(tuple(event_shape), architecture)
+        _, convolutions, hidden = ARCHITECTURES[found]
         channels = event_shape[0]
         layers: list[nn.Module] = []
         for kernel, stride, padding, wide in convolutions:
@@ -60,13 +61,15 @@ class ConvNet(Configurable, nn.Module):
         self.net = nn.Sequential(*layers, nn.Linear(channels, 1))
         if spectral_norm:
             normalize_layers(self.net)
+        shape = {"width": width, "slope": slope, "spectral_norm": spectral_norm}
+        remember(self, {"event_shape": list(event_shape), "architecture": found, **shape})
 
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of images ``(B, C, H, W)``."""
         return self.net(x).squeeze(1)  # type: ignore[no-any-return]
 
 
-def _find(event: tuple[int, ...], architecture: str | None) -> tuple[list[Convolution], list[int]]:
+def _find(event: tuple[int, ...], architecture: str | None) -> str:
     fitting = [name for name, (shape, _, _) in ARCHITECTURES.items() if shape == event]
     if architecture is None and fitting:
         architecture = fitting[-1]
@@ -74,4 +77,4 @@ def _find(event: tuple[int, ...], architecture: str | None) -> tuple[list[Convol
         known = ", ".join(f"{name} for {'×'.join(map(str, shape))}" for name, (shape, _, _) in ARCHITECTURES.items())
         wanted = f"architecture {architecture!r}" if architecture else "any ConvNet architecture"
         raise InputError(f"events of shape {event} do not fit {wanted}; there are {known}")
-    return ARCHITECTURES[architecture][1:]
+    return architecture

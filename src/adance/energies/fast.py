@@ -11,7 +11,7 @@ import warnings
 import torch
 from torch import Tensor, nn
 
-from adance.energies.conditional import Given
+from adance.energies.conditional import given
 from adance.energies.energy import energy_and_gradient, evaluate
 from adance.energies.layers import FastConv2d, FastLinear, is_plain
 
@@ -19,20 +19,24 @@ THIN = 16
 """With fewer inputs a linear layer's weight lies by columns: the gradient's product with it is up to 5 times faster."""
 
 
-def chain_copy(frozen: nn.Module, x: Tensor, dtype: torch.dtype | None = None) -> nn.Module:
+def chain_copy(
+    frozen: nn.Module, x: Tensor, dtype: torch.dtype | None = None, condition: Tensor | None = None
+) -> nn.Module:
     """What chains from ``x`` ``(B, *event)`` follow: the fastest copy of ``frozen`` that works, tried on two rows.
+
+    A conditional energy is tried at ``condition`` ``(B or 1, *condition)``.
 
     A net that views what a layer returns, or uses a layer's weight by itself, can refuse what is faster: then a notice
     says why, and the copy is in the weights' own type, or a plain one.
     """
-    x = x if isinstance(frozen, Given) else x[:2]
+    x, z = x[:2], None if condition is None else condition[:2]
     for kind in dict.fromkeys((dtype, None)):
         fast = fast_copy(frozen, kind)
         altered = any(isinstance(layer, (FastLinear, FastConv2d)) for layer in fast.modules())
-        reason = _refusal(fast, x) if altered else None
+        reason = _refusal(given(fast, z), x) if altered else None
         if reason is None:
             return fast
-        if _refusal(frozen, x) is None:
+        if _refusal(given(frozen, z), x) is None:
             without = "the layout that is fastest" if kind is None else str(kind).removeprefix("torch.")
             warnings.warn(f"chains of {type(frozen).__name__} run without {without}: {reason:.200}", stacklevel=3)
     return copy.deepcopy(frozen)

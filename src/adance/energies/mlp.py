@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Literal
 
 from torch import Tensor, nn
 
-from adance.configurable import Configurable
+from adance.configurable import Configurable, remember
+from adance.defaults import Activation, defaults_of
 from adance.energies.analytic import GaussianBase
 from adance.energies.energy import is_vector
 from adance.energies.spectral import normalize_layers
@@ -45,15 +45,17 @@ class MLP(Configurable, nn.Module):
         self,
         event_shape: Sequence[int],
         hidden: Sequence[int] = (256, 256, 256),
-        activation: Literal["leaky_relu", "relu", "silu", "softplus"] | None = None,
+        activation: Activation | None = None,
         spectral_norm: bool | None = None,
         base: bool | None = None,
     ) -> None:
         super().__init__()
         if not all(width >= 1 for width in hidden):
             raise InputError(f"hidden are widths of layers, each at least 1, got {list(hidden)}")
-        vector = is_vector(tuple(event_shape))
-        activation = activation or ("silu" if vector else "leaky_relu")
+        default = defaults_of(event_shape)
+        activation = activation or default.activation
+        spectral_norm = default.spectral_norm if spectral_norm is None else spectral_norm
+        base = default.base if base is None else base
         if activation not in ACTIVATIONS:
             raise InputError(f"unknown activation {activation!r}; one of {', '.join(ACTIVATIONS)}")
         widths = [math.prod(event_shape), *hidden]
@@ -61,11 +63,13 @@ class MLP(Configurable, nn.Module):
         for narrow, wide in pairwise(widths):
             layers += [nn.Linear(narrow, wide), ACTIVATIONS[activation]()]
         self.net = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
-        if vector:
+        if is_vector(tuple(event_shape)):
             _keep_variance(self.net, GAINS[activation])
-        if (not vector) if spectral_norm is None else spectral_norm:
+        if spectral_norm:
             normalize_layers(self.net)
-        self.base = GaussianBase(event_shape) if (vector if base is None else base) else None
+        self.base = GaussianBase(event_shape) if base else None
+        chosen = {"activation": activation, "spectral_norm": spectral_norm, "base": base}
+        remember(self, {"event_shape": list(event_shape), "hidden": list(hidden), **chosen})
 
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)``."""

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from adance.data.transforms import ImageScale
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
-from adance.energies.conditional import Given
+from adance.energies.conditional import ConditionalEnergy, takes_condition
 from adance.training.run import Run
 
 
@@ -19,7 +19,7 @@ def missing_claims(run: Run) -> list[str]:
     kernel = run.kernel
     if kernel is not None and abs(kernel.temperature - 1) > 1e-6:
         found.append(f"its chains are short-run, at temperature {kernel.temperature:.3g} instead of 1")
-    if isinstance(run.energy, Given):
+    if isinstance(run.energy, ConditionalEnergy) or takes_condition(run.energy):
         found.append("its energy is conditional, and without its condition no density")
     elif _base(run) is None and _bounds(run) is None and run.log_normalizer is None:
         found.append("nothing makes exp(−E) integrable: the energy has no base term and the chains no bounds")

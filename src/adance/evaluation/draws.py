@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from adance.errors import InputError
@@ -84,16 +83,15 @@ def draw(run: Run, way: Draw, n: int, seed: int = 0) -> dict[str, Tensor]:
     The second set, where there is one, is of the same chains with the last steps noise-free. Rows may be non-finite
     where a chain left the numbers.
     """
-    generator = torch.Generator(run.device).manual_seed(seed)
-    x = run.starts(n, way.start, generator)
-    kernel, first = run.sampler, way.steps - way.noise_free
-    x = run_chains(kernel, run.energy, x, first, generator=generator, adapt=way.adapt).x
-    drawn = {way.name: x}
-    if way.noise_free:
-        assert isinstance(kernel, Langevin)
+    noisy: list[Tensor] = []
+
+    def keep(step: int, x: Tensor) -> None:
+        if step == way.steps - way.noise_free:
+            noisy.append(x.clone())
+
+    drawn = {way.name: run.sample(n, steps=way.steps, start=way.start, seed=seed, adapt=way.adapt, callback=keep)}
+    kernel = run.sampler
+    if way.noise_free and isinstance(kernel, Langevin):
         still = Langevin(way.noise_free, kernel.step_size, noise_std=0, bounds=kernel.bounds)
-        drawn = {
-            way.name: run_chains(kernel, run.energy, x, way.noise_free, generator=generator).x,
-            f"{way.name}, last {way.noise_free} noise-free": run_chains(still, run.energy, x).x,
-        }
+        drawn[f"{way.name}, last {way.noise_free} noise-free"] = run_chains(still, run.energy, noisy[0]).x
     return {name: as_events(x, run.data["kind"]).cpu() for name, x in drawn.items()}

@@ -1,21 +1,26 @@
-"""Noises: what a contrastive objective tells data from."""
+"""Noises: what a contrastive objective distinguishes data from."""
 
-from adance.noises.around import Around
 from adance.noises.distribution import FromDistribution
-from adance.noises.fixed import FixedNoise
-from adance.noises.flow import Flow
-from adance.noises.mixture import SnapshotMixture
-from adance.noises.neural import NeuralSampler
-from adance.noises.noise import Noise
+from adance.noises.fixed import FittedNoise, FixedNoise
+from adance.noises.flow import Flow, FlowNoise
+from adance.noises.neural import NeuralNoise, NeuralSampler
+from adance.noises.noise import Noise, NoiseRecipe, NoiseSample, Separation
+from adance.noises.perturbation import Perturbation, PerturbationNoise
 from adance.noises.snapshot import Snapshot
 
 __all__ = [
-    "Around",
+    "FittedNoise",
     "FixedNoise",
     "Flow",
+    "FlowNoise",
     "FromDistribution",
+    "NeuralNoise",
     "NeuralSampler",
     "Noise",
+    "NoiseRecipe",
+    "NoiseSample",
+    "Perturbation",
+    "PerturbationNoise",
+    "Separation",
     "Snapshot",
-    "SnapshotMixture",
 ]

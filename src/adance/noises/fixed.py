@@ -1,80 +1,84 @@
-"""Noise from a fixed, normalised density."""
+"""Noise from a fixed, normalized density."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributions import Distribution
 
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.fitted import FittedMixture
 from adance.errors import InputError
 from adance.noises.distribution import FromDistribution
-from adance.noises.noise import Noise
+from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
+from adance.numbers import check_count
 
-FixedKind = Literal["gaussian", "uniform", "mixture"]
-KINDS = ("gaussian", "uniform", "mixture")
+FittedKind = Literal["gaussian", "uniform", "mixture"]
 
 IMAGE_RANGE = 1.2
-"""Half-width of the uniform noise on images: dequantised or noisy ones leave [−1, 1] a little."""
+"""Half-width of the uniform noise on images: dequantized or noisy ones leave [−1, 1] a little."""
 
 
 class FixedNoise(Noise):
     """A density that is sampled exactly.
 
     Args:
-        density: ``gaussian``: the normal law with the data's mean and standard deviation in each axis. ``uniform``: the
-            uniform law on [−1.2, 1.2] for images, on the data's range and a tenth more for vectors. ``mixture``: a
-            mixture of normal laws fitted to the data. Or a ``torch.distributions.Distribution`` on the device of
-            training, or any object with ``sample(n, generator)`` and ``log_prob(x)``.
-        components: Normal laws in a ``mixture``.
-
-    Raises:
-        InputError: There is no noise of that name, or fewer than one component.
+        density: A ``torch.distributions.Distribution`` on the device of training, or any object with
+            ``sample(n, generator)`` and ``log_prob(x)``.
     """
 
-    temperature = 1.0
-    normalized = True
-
-    def __init__(self, density: FixedKind | Density | Distribution = "gaussian", components: int = 10) -> None:
+    def __init__(self, density: Density | Distribution) -> None:
         super().__init__()
-        if isinstance(density, str) and density not in KINDS:
-            raise InputError(f"unknown noise {density!r}; {', '.join(KINDS)}, or an object with sample and log_prob")
-        if components < 1:
-            raise InputError(f"a mixture needs at least one component, got {components}")
-        self.kind = density if isinstance(density, str) else None
-        self.components = components
-        self.density: Density | None = None
-        if isinstance(density, Distribution):
-            self.density = FromDistribution(density)
-        elif not isinstance(density, str):
-            self.density = density
+        self.density: Density = FromDistribution(density) if isinstance(density, Distribution) else density
 
-    def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        """Fit what was given by name to the data ``(N, *event)``.
+    def build(self, data: Tensor, generator: torch.Generator | None = None) -> "FixedNoise":
+        """The noise itself.
 
         Raises:
-            InputError: Draws of a given distribution have another shape than the data, or are on another device.
+            InputError: Samples of a given distribution have another shape than ``data``, or are on another device.
         """
-        if self.kind == "gaussian":
-            self.density = Gaussian.fitted(data)
-        elif self.kind == "uniform":
-            low, high = _widened(data) if data.ndim == 2 else (-IMAGE_RANGE, IMAGE_RANGE)
-            self.density = Uniform(data.shape[1:], low, high).to(data)
-        elif self.kind == "mixture":
-            self.density = FittedMixture.to_data(data, self.components)
-        elif isinstance(self.density, FromDistribution):
+        if isinstance(self.density, FromDistribution):
             _check(self.density, data)
+        return self
 
-    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
-        assert self.density is not None, "prepare() first"
-        return self.density.sample(n, generator).to(data.dtype)
+    def sample(
+        self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
+    ) -> NoiseSample:
+        """``n`` independent samples ``(n, *event)``."""
+        return NoiseSample(self.density.sample(n, generator).to(data.dtype))
 
-    def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
-        """``−log p_n(x)`` ``(B,)``."""
-        assert self.density is not None, "prepare() first"
+    def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
+        """``−log p_n(x)`` ``(M,)``."""
         return -self.density.log_prob(x).to(x.dtype)
+
+
+class FittedNoise(NoiseRecipe):
+    """A fixed noise that is fitted to the data.
+
+    Args:
+        kind: ``gaussian``: the normal law with the data's mean and standard deviation in each axis. ``uniform``: the
+            uniform law on [−1.2, 1.2] for images, on the data's range and a tenth more for vectors. ``mixture``: a
+            mixture of normal laws.
+        components: Normal laws in a ``mixture``, at least 1.
+
+    Raises:
+        InputError: The kind is unknown, or there are fewer than one component.
+    """
+
+    def __init__(self, kind: FittedKind = "gaussian", components: int = 10) -> None:
+        if kind not in get_args(FittedKind):
+            raise InputError(f"unknown noise {kind!r}; one of {', '.join(get_args(FittedKind))}")
+        check_count("components", components)
+        self.kind, self.components = kind, components
+
+    def build(self, data: Tensor, generator: torch.Generator | None = None) -> FixedNoise:
+        """The noise fitted to data ``(N, *event)``."""
+        if self.kind == "gaussian":
+            return FixedNoise(Gaussian.fitted(data))
+        if self.kind == "mixture":
+            return FixedNoise(FittedMixture.to_data(data, self.components))
+        low, high = _widened(data) if data.ndim == 2 else (-IMAGE_RANGE, IMAGE_RANGE)
+        return FixedNoise(Uniform(data.shape[1:], low, high).to(data))
 
 
 def _check(density: FromDistribution, data: Tensor) -> None:

@@ -8,34 +8,31 @@ from torch import Tensor, nn
 from torch.distributions import Distribution
 
 from adance.errors import InputError
-from adance.noises.noise import Noise
+from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
 from adance.noises.standardized import Standardizer, randn, standard_normal_log_prob
 from adance.randomness import weights_drawn_from
 
 BATCH = 256
 
 
-class Flow(Noise):
-    """A coupling flow on standardised, flattened events, first fitted to the data by maximum likelihood.
+class Flow(NoiseRecipe):
+    """A coupling flow on standardized, flattened events, first fitted to the data by maximum likelihood.
 
-    Fixed, it is a noise for NCE that covers the data closely. Adversarial, it is flow contrastive estimation's (thesis
-    3.4): draws are f_φ(z) with their graph, so that the loss's gradient in φ flows through them and through log p_φ
-    on data and noise alike.
+    Fixed, it is a noise for NCE that covers the data closely. Adversarial, it is the noise of flow contrastive
+    estimation (thesis 3.4): samples are f_φ(z) with their graph, so that the gradient in φ flows through them and
+    through log p_φ on data and noise alike.
 
     Args:
         kind: ``spline`` (rational-quadratic, on five standard deviations around the mean) or ``affine``.
-        transforms: Coupling transforms in a row.
+        transforms: Coupling transforms in a row, at least 1.
         hidden: Widths of the hidden layers of each.
-        fit_steps: Steps of Adam on the likelihood of ``prepare``'s data, batches of 256.
-        fit_lr: Their learning rate.
+        fit_steps: Steps of Adam on the likelihood, with batches of 256.
+        fit_lr: Their learning rate, above 0.
         adversarial: Train it against the model.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: The kind is unknown, or a number is outside the range above.
     """
-
-    temperature = 1.0
-    normalized = True
 
     def __init__(
         self,
@@ -46,7 +43,6 @@ class Flow(Noise):
         fit_lr: float = 2e-3,
         adversarial: bool = False,
     ) -> None:
-        super().__init__()
         if kind not in ("spline", "affine"):
             raise InputError(f"unknown kind of flow {kind!r}; spline or affine")
         if not (transforms >= 1 and fit_steps >= 0 and fit_lr > 0):
@@ -55,41 +51,48 @@ class Flow(Noise):
             )
         self.kind, self.transforms, self.hidden = kind, transforms, tuple(hidden)
         self.fit_steps, self.fit_lr, self.adversarial = fit_steps, fit_lr, adversarial
-        self.standard: Standardizer | None = None
-        self.flow: nn.Module | None = None
 
-    def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        """Make the flow and fit it to the data ``(N, *event)``."""
-        self.standard = Standardizer(data)
+    def build(self, data: Tensor, generator: torch.Generator | None = None) -> "FlowNoise":
+        """The flow fitted to data ``(N, *event)``."""
         make = _flows()[self.kind]
         with weights_drawn_from(generator):
             flow = make(data[0].numel(), transforms=self.transforms, hidden_features=self.hidden, passes=2)
-        self.flow = flow.transform.to(data)
-        optimizer = torch.optim.Adam(self.flow.parameters(), self.fit_lr)
+        noise = FlowNoise(flow.transform.to(data), Standardizer(data))
+        optimizer = torch.optim.Adam(noise.flow.parameters(), self.fit_lr)
         for _ in range(self.fit_steps):
             rows = torch.randint(len(data), (BATCH,), generator=generator, device=data.device)
             optimizer.zero_grad()
-            torch.autograd.backward(self.energy(data[rows], data).mean())
+            torch.autograd.backward(noise.energy(data[rows]).mean())
             optimizer.step()
         optimizer.zero_grad()
-        self.flow.requires_grad_(self.adversarial)
+        noise.flow.requires_grad_(self.adversarial)
+        return noise
 
-    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``, with their graph when adversarial."""
-        assert self.standard is not None, "prepare() first"
+
+class FlowNoise(Noise):
+    """The law of a normalizing flow.
+
+    Args:
+        flow: A lazy transform of zuko's from standardized events to normal ones, called without arguments.
+        standard: What standardizes events.
+    """
+
+    def __init__(self, flow: nn.Module, standard: Standardizer) -> None:
+        super().__init__()
+        self.standard, self.flow = standard, flow
+
+    def sample(
+        self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
+    ) -> NoiseSample:
+        """``n`` independent samples ``(n, *event)``, with their graph if the flow is trained."""
         z = randn(n, data[0].numel(), data, generator)
-        return self.standard.back(self._transform().inv(z))
+        return NoiseSample(self.standard.back(self.flow().inv(z)))
 
-    def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
-        """``−log p_φ(x)`` ``(B,)``."""
-        assert self.standard is not None, "prepare() first"
-        z, log_slope = self._transform().call_and_ladj(self.standard(x))
+    def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
+        """``−log p_φ(x)`` ``(M,)``."""
+        z, log_slope = self.flow().call_and_ladj(self.standard(x))
         energies: Tensor = self.standard.log_volume() - standard_normal_log_prob(z) - log_slope
         return energies
-
-    def _transform(self) -> Any:
-        assert self.flow is not None, "prepare() first"
-        return self.flow()
 
 
 def _flows() -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The noise of adversarial contrastive estimation: an implicit neural sampler mixed with a base noise (thesis 3.3)."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
@@ -9,46 +10,36 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from adance.contrasts.bregman import Bregman
+from adance.contrasts.contrast import Contrast
 from adance.errors import InputError
-from adance.noises.fixed import FixedKind, FixedNoise
-from adance.noises.noise import Noise
+from adance.noises.fixed import FittedKind, FittedNoise, FixedNoise
+from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
 from adance.noises.standardized import Standardizer, randn, standard_normal_log_prob
+from adance.numbers import check_count
 from adance.randomness import weights_drawn_from
 
 
-class NeuralSampler(Noise):
-    """``p_n = λ p_base + (1 − λ) p_φ`` with ``p_φ(x) = ∫ N(x; μ_φ(z), diag σ_φ²(z)) N(z; 0, I) dz``.
-
-    p_φ has no density in closed form. It is estimated as ``logsumexp_j log p_φ(x|z_j) − log m`` over m fresh z's at
-    every step. The estimate of p_φ is unbiased, its logarithm, and so log p_n, biased low, to second order by
-    ``½·Var(p̂_n)/p_n²``, which falls like 1/m and grows exponentially with the dimension. The model's energy and log Z
-    take over that bias.
-
-    Gradients in φ pass through the samples (``reparameterized``), or, where that is unwanted, are REINFORCE's with the
-    mean of the other samples as baseline: unbiased too, of higher variance. Against mode collapse the adversary also
-    maximises ``entropy`` times an estimate of the entropy of p_φ.
+class NeuralSampler(NoiseRecipe):
+    """``p_n = λ p_base + (1 − λ) p_φ``, see :class:`NeuralNoise`, for given data.
 
     Args:
         base: The base noise, fitted to the data.
         base_weight: λ in [0, 1).
         latent: Dimension of z; by default the event's, at most 64.
         hidden: Widths of the hidden layers.
-        gradient: How the sampler learns.
+        gradient: ``reparameterized`` or ``reinforce``.
         entropy: Weight of the entropy, ≥ 0.
-        marginal_draws: m.
+        marginal_draws: m, at least 1.
         min_std: Lower bound of σ_φ, in standard deviations of the data; the smaller, the larger the bias.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: A number is outside the range above, or the gradient is unknown.
     """
-
-    temperature = 1.0
-    normalized = True
-    adversarial = True
 
     def __init__(
         self,
-        base: FixedKind = "gaussian",
+        base: FittedKind = "gaussian",
         base_weight: float = 0.5,
         latent: int | None = None,
         hidden: Sequence[int] = (64, 64),
@@ -57,7 +48,6 @@ class NeuralSampler(Noise):
         marginal_draws: int = 256,
         min_std: float = 0.1,
     ) -> None:
-        super().__init__()
         if not (0 <= base_weight < 1 and entropy >= 0 and marginal_draws >= 1 and min_std > 0):
             raise InputError(
                 "a neural sampler needs base_weight in [0, 1), entropy ≥ 0, marginal_draws ≥ 1 and min_std > 0, got "
@@ -65,78 +55,131 @@ class NeuralSampler(Noise):
             )
         if gradient not in ("reparameterized", "reinforce"):
             raise InputError(f"unknown gradient {gradient!r}; reparameterized or reinforce")
-        self.base, self.base_weight = FixedNoise(base), base_weight
-        self.latent = self._given_latent = latent
-        self.hidden, self.rewarded = tuple(hidden), gradient == "reinforce"
-        self.entropy, self.marginal_draws, self.min_std = entropy, marginal_draws, min_std
-        self.standard: Standardizer | None = None
-        self.net: nn.Module | None = None
-        self._generator: torch.Generator | None = None
-        self._own = self._conditional = self._marginal = torch.empty(0)
+        if latent is not None:
+            check_count("latent", latent)
+        self.base, self.base_weight, self.latent, self.hidden = FittedNoise(base), base_weight, latent, tuple(hidden)
+        self.gradient, self.entropy, self.marginal_draws, self.min_std = gradient, entropy, marginal_draws, min_std
 
-    def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        """Fit the base noise and make the sampler for the data ``(N, *event)``."""
-        self.base.prepare(energy, data, batch, generator)
-        self.standard = Standardizer(data)
-        dimension = data[0].numel()
-        self.latent = self._given_latent or min(dimension, 64)
-        layers: list[nn.Module] = []
+    def resolve(self, event_shape: tuple[int, ...]) -> "NeuralSampler":
+        """With the dimension of z."""
+        latent = self.latent or min(math.prod(event_shape), 64)
+        return NeuralSampler(**{**self.init_args, "latent": latent})
+
+    def build(self, data: Tensor, generator: torch.Generator | None = None) -> "NeuralNoise":
+        """A fresh sampler, and the base noise fitted to data ``(N, *event)``."""
+        base, dimension = self.base.build(data, generator), data[0].numel()
+        latent = self.resolve(tuple(data.shape[1:])).init_args["latent"]
+        widths, layers = [latent, *self.hidden], list[nn.Module]()
         with weights_drawn_from(generator):
-            for narrow, wide in pairwise([self.latent, *self.hidden]):
+            for narrow, wide in pairwise(widths):
                 layers += [nn.Linear(narrow, wide), nn.SiLU()]
-            self.net = nn.Sequential(*layers, nn.Linear([self.latent, *self.hidden][-1], 2 * dimension)).to(data)
+            net = nn.Sequential(*layers, nn.Linear(widths[-1], 2 * dimension)).to(data)
+        return NeuralNoise(self, base, net, Standardizer(data), latent)
 
-    def adversary_parameters(self) -> list[nn.Parameter]:
-        """The sampler's."""
-        return [] if self.net is None else list(self.net.parameters())
 
-    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
-        """``n`` independent draws ``(n, *event)`` of the mixture, with their graph when reparameterised."""
-        assert self.standard is not None, "prepare() first"
-        mean, std = self._conditional_law(n, data, generator)
-        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
-        z = mean + std * noise
-        if self.rewarded:
-            z = z.detach()
-            self._conditional = _normal_log_prob(z, mean, std)
-        base = self.base.draw(n, data, generator)
-        self._own = torch.rand(n, generator=generator, device=data.device) >= self.base_weight
-        self._generator = generator
-        return torch.where(self._own.view(-1, *[1] * (data.ndim - 1)), self.standard.back(z), base)
+@dataclass(eq=False)
+class NeuralSample(NoiseSample):
+    """Samples of a :class:`NeuralNoise`.
 
-    def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
-        """The estimate of ``−log p_n(x)`` ``(B,)``, with z's from the generator of the last draw."""
-        assert self.standard is not None, "prepare() first"
-        mean, std = self._conditional_law(self.marginal_draws, x, self._generator)
-        each = _normal_log_prob(self.standard(x)[:, None], mean, std)
-        self._marginal = each.logsumexp(1) - math.log(self.marginal_draws) - self.standard.log_volume()
-        if self.base_weight == 0:
-            return -self._marginal
-        base = math.log(self.base_weight) - self.base.energy(x, model_energy)
-        return -torch.logaddexp(base, math.log1p(-self.base_weight) + self._marginal)
+    Attributes:
+        own: Which are the sampler's and not the base noise's ``(n,)``.
+        conditional: ``log p_φ(x|z)`` of the z that each came from ``(n,)``, for REINFORCE alone.
+        generator: Source of the z's that estimate the marginal.
+        entropy: Weight of the entropy.
+        marginal: The estimate of ``log p_φ(x)`` ``(n,)``, once their energies have been computed.
+    """
 
-    def adversary_term(self, reward: Tensor | None) -> Tensor | None:
-        """The entropy's, and with REINFORCE the whole gradient through the draws."""
-        own, marginal, conditional = self._own, self._marginal[-len(self._own) :], self._conditional
-        self._own = self._conditional = self._marginal = torch.empty(0)
-        self._generator = None
+    own: Tensor = field(kw_only=True)
+    conditional: Tensor | None = field(kw_only=True)
+    generator: torch.Generator | None = field(kw_only=True)
+    entropy: float = field(kw_only=True)
+    marginal: Tensor = field(init=False)
+
+    def adversary_term(self, loss_of_each: Callable[[], Tensor]) -> Tensor:
+        """The entropy's, and with REINFORCE the whole gradient through the samples."""
+        own, marginal = self.own, self.marginal
         count = own.sum()
         share = own.to(marginal.dtype) / count.clamp(min=1)
         term = -self.entropy * (share * marginal).sum()
-        if reward is None:
+        if self.conditional is None:
             return term
-        gain = reward * count / len(own) - self.entropy * marginal.detach()
+        gain = loss_of_each() * count / len(own) - self.entropy * marginal.detach()
         # the mean of the others, so that the baseline does not depend on the sample
         above = (gain - (share * gain).sum()) * count / (count - 1).clamp(min=1)
-        score = (share * above * conditional).sum()
+        score = (share * above * self.conditional).sum()
         return term + score - score.detach()
 
+
+class NeuralNoise(Noise):
+    """``p_n = λ p_base + (1 − λ) p_φ`` with ``p_φ(x) = ∫ N(x; μ_φ(z), diag σ_φ²(z)) N(z; 0, I) dz``.
+
+    p_φ has no density in closed form. It is estimated as ``logsumexp_j log p_φ(x|z_j) − log m`` over m fresh z's at
+    every step. The estimate of p_φ is unbiased, its logarithm, and so log p_n, biased low, to second order by
+    ``½·Var(p̂_n)/p_n²``, which falls like 1/m and grows exponentially with the dimension. The model's energy and log Z
+    take over that bias.
+
+    Gradients in φ pass through the samples (``reparameterized``), or are REINFORCE's with the mean of the other samples
+    as baseline: unbiased too, of higher variance. Against mode collapse the adversary also maximizes ``entropy`` times
+    an estimate of the entropy of p_φ.
+
+    Args:
+        settings: The numbers.
+        base: The base noise.
+        net: From z to the mean and the raw standard deviation of x.
+        standard: What standardizes events.
+        latent: Dimension of z.
+    """
+
+    def __init__(
+        self, settings: NeuralSampler, base: FixedNoise, net: nn.Sequential, standard: Standardizer, latent: int
+    ) -> None:
+        super().__init__()
+        self.settings, self.base, self.standard, self.net, self.latent = settings, base, standard, net, latent
+
+    def check_contrast(self, contrast: Contrast) -> None:
+        """REINFORCE needs each sample's own part of the loss.
+
+        Raises:
+            InputError: The contrast's loss is not a sum over samples.
+        """
+        if self.settings.gradient == "reinforce" and not isinstance(contrast, Bregman):
+            raise InputError(
+                f"{type(contrast).__name__} with NeuralNoise: gradient='reinforce' needs a Bregman contrast"
+            )
+
+    def sample(
+        self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
+    ) -> NeuralSample:
+        """``n`` independent samples ``(n, *event)`` of the mixture, with their graph if reparameterized."""
+        mean, std = self._conditional_law(n, data, generator)
+        noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+        z, conditional = mean + std * noise, None
+        if self.settings.gradient == "reinforce":
+            z = z.detach()
+            conditional = _normal_log_prob(z, mean, std)
+        base = self.base.sample(n, data, generator).x
+        own = torch.rand(n, generator=generator, device=data.device) >= self.settings.base_weight
+        x = torch.where(own.view(-1, *[1] * (data.ndim - 1)), self.standard.back(z), base)
+        return NeuralSample(x, own=own, conditional=conditional, generator=generator, entropy=self.settings.entropy)
+
+    def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
+        """The estimate of ``−log p_n(x)`` ``(M,)``, with z's from the generator of ``sample``."""
+        drawn = sample if isinstance(sample, NeuralSample) else None
+        generator = None if drawn is None else drawn.generator
+        mean, std = self._conditional_law(self.settings.marginal_draws, x, generator)
+        each = _normal_log_prob(self.standard(x)[:, None], mean, std)
+        marginal = each.logsumexp(1) - math.log(self.settings.marginal_draws) - self.standard.log_volume()
+        if drawn is not None:
+            drawn.marginal = marginal[-len(drawn.x) :]
+        if self.settings.base_weight == 0:
+            return -marginal
+        base = math.log(self.settings.base_weight) - self.base.energy(x)
+        return -torch.logaddexp(base, math.log1p(-self.settings.base_weight) + marginal)
+
     def _conditional_law(self, n: int, like: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of p_φ(·|z), standardised, ``(n, D)`` each, for n fresh z's."""
-        assert self.net is not None, "prepare() first"
-        assert self.latent is not None
+        """Mean and standard deviation of p_φ(·|z), standardized, ``(n, D)`` each, for n fresh z's."""
         mean, raw = self.net(randn(n, self.latent, like, generator)).chunk(2, 1)
-        return mean, softplus(raw) + self.min_std
+        return mean, softplus(raw) + self.settings.min_std
 
 
 def _normal_log_prob(x: Tensor, mean: Tensor, std: Tensor) -> Tensor:

@@ -2,74 +2,105 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from adance.configurable import Configurable
+from adance.contrasts.contrast import Contrast
+
+R = TypeVar("R", bound="NoiseRecipe")
 
 
-class Noise(Configurable, nn.Module, ABC):
-    """A law with density ``exp(−energy/temperature)``, normalised or not."""
+@dataclass(eq=False)
+class NoiseSample:
+    """Noise samples of one batch, with what their noise must know of them when it gives their energies.
 
-    paired: bool = False
-    """Whether each sample belongs to the datum that it was drawn around: then only pairs can be told apart."""
+    Attributes:
+        x: The samples ``(n, *event)``.
+        from_model: Whether they are the model's own, as it is at this step: then its energies are the noise's too.
+    """
 
-    adversarial: bool = False
-    """Whether it is trained against the model: then draws and energies carry the graph of its parameters."""
+    x: Tensor
+    from_model: bool = False
 
-    rewarded: bool = False
-    """Whether ``adversary_term`` needs to know what each sample contributed to the loss."""
+    def adversary_term(self, loss_of_each: Callable[[], Tensor]) -> Tensor | None:
+        """A term of the loss for the parameters of a trained noise alone, or ``None``.
 
-    @property
+        ``loss_of_each()`` is the part ``(n,)`` of the loss that each sample contributes, times n, without a graph.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How far a batch of data and noise has been told apart, each number computed when it is asked for.
+
+    Attributes:
+        data_weight: The mean weight of data in the gradient (:meth:`Contrast.pull`).
+        noise_share: The effective share of the noise samples, weighted to follow the model.
+    """
+
+    data_weight: Callable[[], Tensor]
+    noise_share: Callable[[], Tensor]
+
+
+class NoiseRecipe(Configurable, ABC):
+    """How to make a noise for given data."""
+
+    def resolve(self: R, event_shape: tuple[int, ...]) -> R:
+        """The same recipe with every open number chosen."""
+        return self
+
     @abstractmethod
-    def temperature(self) -> float:
-        """T at which the noise's energies form its density."""
+    def build(self, data: Tensor, generator: torch.Generator | None = None) -> "Noise":
+        """The noise for data ``(N, *event)``."""
 
-    @property
-    @abstractmethod
-    def normalized(self) -> bool:
-        """Whether ``exp(−energy/T)`` integrates to one."""
+
+class Noise(NoiseRecipe, nn.Module):
+    """A law with density ``exp(−energy/temperature)``, normalized or not.
+
+    Parameters that require gradients are trained against the model: they maximize the objective's loss. Samples and
+    energies then carry their graph.
+    """
+
+    temperature: float = 1.0
+    """T at which the noise's energies form its density."""
+
+    normalized: bool = True
+    """Whether ``exp(−energy/T)`` integrates to one."""
+
+    energy_gradients: int = 0
+    """Energy gradients spent on samples so far."""
+
+    def build(self, data: Tensor, generator: torch.Generator | None = None) -> "Noise":
+        """The noise itself: it needs nothing of the data."""
+        return self
+
+    def check_contrast(self, contrast: Contrast) -> None:
+        """Check that ``contrast`` can be used with this noise.
+
+        Raises:
+            InputError: It cannot.
+        """
 
     @abstractmethod
-    def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        """Everything that needs to be known of the energy and the data ``(N, *event)``; called once."""
-
-    @abstractmethod
-    def draw(self, n: int, data: Tensor, generator: torch.Generator | None) -> Tensor:
-        """``n`` samples ``(n, *event)``; ``data`` ``(B, *event)`` is the batch that they are contrasted with.
+    def sample(
+        self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
+    ) -> NoiseSample:
+        """``n`` samples for a batch of data ``(B, *event)``, of a conditional model given ``condition``.
 
         Samples ``i·n/B`` to ``(i + 1)·n/B − 1`` are contrasted with datum i.
         """
 
     @abstractmethod
-    def energy(self, x: Tensor, model_energy: Tensor) -> Tensor:
-        """The noise's energies ``(B,)`` of ``x`` ``(B, *event)``, given the model's ``(B,)`` of the same ``x``."""
+    def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
+        """The noise's energies ``(M,)`` of ``x`` ``(M, *event)``; with ``sample``, the last rows of ``x`` are its."""
 
-    def energy_of_batch(self, both: Tensor, n: int, model_energy: Tensor) -> Tensor:
-        """As :meth:`energy`, of ``n`` data followed by the samples drawn last: a noise may know those already."""
-        return self.energy(both, model_energy)
-
-    def adversary_parameters(self) -> list[nn.Parameter]:
-        """What is maximised, once prepared."""
-        return list(self.parameters()) if self.adversarial else []
-
-    def adversary_term(self, reward: Tensor | None) -> Tensor | None:
-        """What is added to the loss for the adversary alone, about the samples drawn last.
-
-        ``reward`` ``(n,)``, where :attr:`rewarded`: each sample's own part of the loss, without graph.
-        """
-        return None
-
-    def observe(self, pull: Callable[[], Tensor], share: Callable[[], Tensor]) -> None:
-        """Told before each step, of its batch.
-
-        ``pull()`` is the contrast's, see :meth:`Contrast.pull`; ``share()`` the effective share of the noise, were it
-        weighted to follow the model.
-        """
-
-    def after_step(self, energy: nn.Module, step: int) -> None:
-        """Called after optimiser step number ``step``, counted from 1."""
+    def after_step(self, energy: nn.Module, step: int, separation: Separation) -> None:
+        """Called after optimizer step number ``step``, counted from 1, with what the step's batch showed."""
 
     def metrics(self) -> dict[str, Tensor]:
         """Numbers worth logging."""

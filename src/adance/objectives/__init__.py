@@ -4,9 +4,10 @@ from adance.objectives.adaptive import AdaBRM, AdaNCE
 from adance.objectives.adversarial import ACE, FCE
 from adance.objectives.contrastive import Contrastive
 from adance.objectives.denoising import DenoisingScoreMatching
-from adance.objectives.fixed import BRM, NCE, ConditionalNCE, RankingNCE
 from adance.objectives.likelihood import ContrastiveDivergence, MaximumLikelihood, PersistentCD
-from adance.objectives.objective import LossOutput, Objective
+from adance.objectives.log_ratio import LogRatio
+from adance.objectives.nce import BRM, NCE, ConditionalNCE, ContrastiveRecipe, RankingNCE
+from adance.objectives.objective import LossOutput, Objective, Recipe, Setting
 from adance.objectives.score_matching import ScoreMatching
 
 __all__ = [
@@ -19,11 +20,15 @@ __all__ = [
     "ConditionalNCE",
     "Contrastive",
     "ContrastiveDivergence",
+    "ContrastiveRecipe",
     "DenoisingScoreMatching",
+    "LogRatio",
     "LossOutput",
     "MaximumLikelihood",
     "Objective",
     "PersistentCD",
     "RankingNCE",
+    "Recipe",
     "ScoreMatching",
+    "Setting",
 ]

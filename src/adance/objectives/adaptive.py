@@ -1,80 +1,159 @@
 """Contrastive objectives whose noise is an earlier copy of the model."""
 
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
 import torch
-from torch import Tensor, nn
 
 from adance.contrasts.bregman import Bregman, Logistic
 from adance.contrasts.named import Psi, named_bregman
-from adance.energies.energy import is_vector
-from adance.noises.mixture import SnapshotMixture
-from adance.noises.refreshes import Interval
+from adance.defaults import BUFFER, MARGIN
+from adance.energies.conditional import given
+from adance.energies.energy import evaluate
+from adance.energies.spectral import power_iteration_held
+from adance.errors import InputError
+from adance.noises.refresh import Interval, check_interval
 from adance.noises.snapshot import Snapshot
+from adance.numbers import check_count, check_real, whole
 from adance.objectives.contrastive import Contrastive
-from adance.samplers.kernel import Kernel
-from adance.samplers.starts import ChainStarts, StartKind
+from adance.objectives.log_ratio import LogRatio
+from adance.objectives.objective import ChainPlan, Recipe, Setting, Site
+from adance.objectives.resolve import (
+    Sampler,
+    resolve_buffer,
+    resolve_interval,
+    resolve_pool,
+    resolve_ratio_temperature,
+    resolve_sampler,
+    resolve_snapshots,
+    resolve_start,
+)
+from adance.objectives.snapshot_recipe import SnapshotRecipe
+from adance.samplers.starts import StartKind, check_starts
 
-REACH_OF_IMAGES = 0.005
-"""T of a centred ratio for images, in units of energy: how far the steps of one snapshot may go."""
-
-DAMPING = 0.01
-"""T of a centred ratio for vectors, in units of the chain's temperature, unless chains are reweighted."""
+A = TypeVar("A", bound="_Adaptive")
 
 
-class _Adaptive(Contrastive):
-    """A contrast with snapshots of the model; the arguments are those of the constructors."""
+@dataclass(frozen=True, kw_only=True)
+class _Adaptive(Recipe):
+    """The settings that :class:`AdaNCE` and :class:`AdaBRM` share."""
 
-    def __init__(
-        self,
-        contrast: Bregman,
-        sampler: Kernel | None,
-        interval: Interval | None,
-        ratio_temperature: float | None,
-        margin: float | None,
-        pool: int | None,
-        starts: ChainStarts,
-        normalize: bool,
-        energy_penalty: float,
-        snapshots: int | None,
-        centre: bool | None,
-    ) -> None:
-        if centre is None:
-            centre = margin is None and interval != 1
+    sampler: Sampler = None
+    interval: Interval | None = None
+    ratio_temperature: float | None = None
+    margin: float | None = None
+    pool: int | None = None
+    start: StartKind | None = None
+    rejuvenation: float | None = None
+    buffer: int | None = None
+    noises: int = 1
+    normalize: bool = True
+    energy_penalty: float = 0.0
+    snapshots: int | None = None
+    center: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers that are given."""
+        buffer = BUFFER if self.buffer is None else self.buffer
+        check_starts(self.start or "rejuvenated", self.rejuvenation or 0.0, buffer)
+        check_interval("auto" if self.interval is None else self.interval)
+        for name in ("ratio_temperature", "energy_penalty"):
+            check_real(name, getattr(self, name) or 0.0, 0)
+        check_real("margin", self.margin or 0.0)
+        check_count("pool", self.pool or 0, 0)
+        check_count("snapshots", 1 if self.snapshots is None else self.snapshots)
+        if self.pool == 0 and (self.snapshots or 1) > 1:
+            raise InputError("a mixture of snapshots draws from their pools: use a pool of more than 0, or snapshots=1")
+        if self.center and self.margin:
+            raise InputError(
+                "center=True removes any constant from the log-ratio, so it cannot be combined with a margin"
+            )
+
+        self._contrast()
+
+    @abstractmethod
+    def _contrast(self) -> Bregman:
+        """What turns log-ratios into a loss.
+
+        Raises:
+            InputError: Ψ is unknown, or ν below 1.
+        """
+
+    def resolve(self: A, setting: Setting) -> A:
+        """With the defaults of :mod:`adance.defaults`.
+
+        Raises:
+            InputError: The numbers do not fit each other, the batch or the energy.
+        """
+        chosen = self._choose(setting)
+        return replace(
+            self,
+            ratio_temperature=chosen.ratio_temperature,
+            margin=chosen.margin,
+            center=chosen.center,
+            **vars(chosen.snapshot),
+        )
+
+    def chain_plan(self, setting: Setting) -> ChainPlan:
+        """Its chains: a pool at every refresh, or a batch at every step."""
+        return self._choose(setting).snapshot.plan(setting)
+
+    def _choose(self, setting: Setting) -> "_Chosen":
+        contrast = self._contrast()
+        rows = setting.batch_size * contrast.noises
+        center = (self.margin is None and whole(self.interval) != 1) if self.center is None else self.center
+        sampler = resolve_sampler(self.sampler, setting)
+        start, rejuvenation = resolve_start(self.start, self.rejuvenation, sampler, setting)
+        interval = whole(self.interval) or resolve_interval(start, setting)
+        pool = resolve_pool(self.pool, interval, rows, setting)
+        buffer = resolve_buffer(self.buffer, start, max(pool, rows))
+        snapshots = self.snapshots or resolve_snapshots(contrast, center, interval, pool, setting)
+        if snapshots > 1 and setting.conditional:
+            raise InputError("a mixture of snapshots cannot be the noise of a conditional energy: set snapshots=1")
+        snapshot = SnapshotRecipe(sampler, start, rejuvenation, interval, pool, buffer, snapshots)
+        temperature, margin = self.ratio_temperature, self.margin
+        if temperature is None:
+            temperature = resolve_ratio_temperature(contrast, center, snapshot, setting)
         if margin is None:
-            margin = 0.01 if contrast.saturates and interval != 1 and not centre else 0.0
-        if snapshots is None and not (centre and contrast.saturates):
-            snapshots = 1
-        noise = SnapshotMixture(sampler, starts, interval, pool, snapshots)
-        super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty, centre=centre)
-        self.sampler = sampler
-        self._of_vectors: bool | None = None  # not known before data are
+            margin = MARGIN if contrast.saturates and interval != 1 and not center else 0.0
+        return _Chosen(snapshot, temperature, margin, center)
 
-    @property
-    def temperature(self) -> float:
-        """T of the ratio."""
-        assert isinstance(self.noise, Snapshot)
-        chosen = self.centre and self.ratio_temperature is None and self._of_vectors is not None
-        if self.ratio_temperature is None and self.noise.reweights:
-            return self.noise.temperature
-        if not chosen or self.noise.interval == 1 or not self.contrast.saturates:
-            return super().temperature
-        return DAMPING * self.noise.temperature if self._of_vectors else REACH_OF_IMAGES
-
-    @property
-    def chain_runs(self) -> float | None:
-        """How many runs most of its chains from noise had behind them."""
-        assert isinstance(self.noise, Snapshot)
-        return self.noise.starts.runs
-
-    def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        assert isinstance(self.noise, SnapshotMixture)
-        self._of_vectors = is_vector(data.shape[1:])
-        super()._prepare(energy, data, batch, generator)
-        self.sampler = self.init_args["sampler"] = self.noise.sampler
-        self.init_args["snapshots"] = self.noise.snapshots
-        if not self.noise.until_served:
-            self.init_args["interval"] = self.noise.interval
+    def build_for(self, site: Site) -> Contrastive:
+        chosen = self._choose(site.setting)
+        noise = chosen.snapshot.build(site)
+        if not noise.is_model:
+            _warn_of_mismatch(site, noise, chosen.ratio_temperature)
+        ratio = LogRatio(chosen.ratio_temperature, "centered" if chosen.center else "margin", chosen.margin)
+        return Contrastive(self._contrast(), noise, ratio, normalize=self.normalize, energy_penalty=self.energy_penalty)
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """What an adaptive objective is built of, with no number left open."""
+
+    snapshot: SnapshotRecipe
+    ratio_temperature: float
+    margin: float
+    center: bool
+
+
+@torch.no_grad()
+def _warn_of_mismatch(site: Site, noise: Snapshot, temperature: float) -> None:
+    x = site.data[: site.setting.batch_size]
+    with power_iteration_held(site.energy), torch.autocast(x.device.type, enabled=False):
+        own = evaluate(given(site.energy, site.condition), x)
+        gap = float((noise.energy(x, condition=site.condition) - own).abs().max())
+    if 0 < temperature < 10 * gap:
+        warnings.warn(
+            f"the energy differs from its own frozen copy by up to {gap:.2g}, more than a tenth of the ratio's "
+            f"temperature {temperature:.2g}: is there dropout or other randomness in its forward?",
+            stacklevel=4,
+        )
+
+
+@dataclass(frozen=True)
 class AdaNCE(_Adaptive):
     """Self-adapting noise-contrastive estimation (thesis Algorithm 3.1): the noise is an earlier copy of the model.
 
@@ -84,70 +163,48 @@ class AdaNCE(_Adaptive):
     ``E_θ = E_m − T log(p_data/p_m)`` up to a constant. docs/long-intervals.md says more.
 
     Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` it is maximum likelihood.
-    Choose it for images and wherever no noise covers the data: it needs no second model, and with reused pools fewer
-    chains than likelihood.
+    Choose it for images and if no noise covers the data: it needs no second model, and with reused pools fewer chains
+    than likelihood. Every ``None`` is chosen by the table in :mod:`adance.defaults`.
 
     Args:
-        sampler: Kernel of the noise's chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for
-            images and ``MALA(steps=50)`` at T = 1 for vectors.
-        interval: K, optimiser steps between snapshots, or ``auto``: take one when the last has served, see
-            :class:`Snapshot`. By default 10 for images, ``auto`` where chains are reweighted, 50 for other vectors.
-        ratio_temperature: T of the ratio. By default the chain's where chains are reweighted or without ``centre``;
-            else 0.005 for images, about what one step of a chain descends, and 0.01 of the chain's for vectors. The
-            thesis has 1.
-        margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``centre`` at K > 1.
-        pool: Chains drawn for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
+        sampler: Kernel of the noise's chains, or some of the default one's arguments, such as ``{"steps": 10}``. By
+            default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for images and ``MALA(steps=50)`` at T = 1 for
+            vectors.
+        interval: K, optimizer steps between snapshots, or ``auto``: refresh when little is left to learn from the last
+            one, see :class:`~adance.noises.Snapshot`. By default 10 for images, ``auto`` for reweighted chains, 50 for
+            other vectors.
+        ratio_temperature: T of the ratio. By default the chain's for reweighted chains or without ``center``; else
+            0.005 for images, about what one step of a chain descends, and 0.01 of the chain's for vectors. The thesis
+            has 1.
+        margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``center`` at K > 1.
+        pool: Chains run for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
             Algorithm 3.1 has it.
         start: Where chains start. By default ``reweighted`` for vectors whose chains are exact: all that are kept are
             resampled at each refresh by how much likelier the new snapshot makes them, so that they follow the model
             though they never cross between its modes (Carbone et al. 2023). Else ``rejuvenated``: the ends of earlier
-            chains, of which a share starts afresh. See :class:`ChainStarts`.
-        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Given alone, it means the latter.
-        buffer: Chains kept between snapshots; by default 5,000, or a pool where that is more.
+            chains, of which a share starts afresh. See :class:`~adance.samplers.ChainStarts`.
+        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Given alone, it selects
+            ``rejuvenated``.
+        buffer: Chains kept between snapshots; by default 5,000, or a pool if that is more.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal. By default 3 for
             images at a fixed K over 10 with a fitted c, where it keeps the model from going back and forth; else 1.
-        centre: Fit c; by default where no ``margin`` is given and K is not 1, at which c is 0 anyway. Without it c
-            is 0.
+        center: Fit c; by default if no ``margin`` is given and K is not 1, at which c is 0 anyway. Without it c is 0.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``interval``, ``noises``, ``buffer`` or ``snapshots`` is below 1, ``pool``, ``ratio_temperature`` or
+            ``energy_penalty`` below 0, ``rejuvenation`` outside [0, 1], or two of them exclude each other.
     """
 
-    def __init__(
-        self,
-        sampler: Kernel | None = None,
-        interval: Interval | None = None,
-        ratio_temperature: float | None = None,
-        margin: float | None = None,
-        pool: int | None = None,
-        start: StartKind | None = None,
-        rejuvenation: float | None = None,
-        buffer: int | None = None,
-        noises: int = 1,
-        normalize: bool = True,
-        energy_penalty: float = 0.0,
-        snapshots: int | None = None,
-        centre: bool | None = None,
-    ) -> None:
-        starts = ChainStarts(start, rejuvenation, buffer)
-        super().__init__(
-            Logistic(noises),
-            sampler,
-            interval,
-            ratio_temperature,
-            margin,
-            pool,
-            starts,
-            normalize,
-            energy_penalty,
-            snapshots,
-            centre,
-        )
+    sampler: Sampler = None
+
+    def _contrast(self) -> Logistic:
+        return Logistic(self.noises)
 
 
+@dataclass(frozen=True)
 class AdaBRM(_Adaptive):
     """Self-adapting Bregman ratio matching (thesis 4.10): any convex Ψ, with an earlier copy of the model as noise.
 
@@ -155,58 +212,31 @@ class AdaBRM(_Adaptive):
     ``(B, ν)`` on noise, times T; c as for :class:`AdaNCE`.
 
     Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` its gradient is Ψ''(1)
-    times maximum likelihood's, whatever Ψ. Choose it to compare Ψ; with the logistic Ψ it is AdaNCE, which is the
-    one that lets a snapshot of images be kept longest.
+    times maximum likelihood's for any Ψ. Choose it to compare Ψ; with the logistic Ψ it is AdaNCE, which is the one
+    whose snapshots of images can be kept longest.
 
     Args:
         psi: Ψ by name, or a Bregman object, which has its own number of noises.
         sampler: As for :class:`AdaNCE`.
-        interval: As for :class:`AdaNCE`; ``auto`` for the logistic Ψ or where chains are reweighted.
-        ratio_temperature: T of the ratio; by default as for :class:`AdaNCE`, but 1 where Ψ grows and chains are not
-            reweighted.
+        interval: As for :class:`AdaNCE`; ``auto`` for the logistic Ψ or reweighted chains.
+        ratio_temperature: T of the ratio; by default as for :class:`AdaNCE`, but 1 for a Ψ with unbounded weights
+            unless chains are reweighted.
         margin: δ in units of energy; by default as for :class:`AdaNCE`.
         pool: As for :class:`AdaNCE`.
         start: As for :class:`AdaNCE`.
         rejuvenation: As for :class:`AdaNCE`.
-        buffer: Chains kept between snapshots; by default 5,000, or a pool where that is more.
+        buffer: As for :class:`AdaNCE`.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-        snapshots: As for :class:`AdaNCE`, by default 1 where Ψ grows.
-        centre: As for :class:`AdaNCE`.
+        snapshots: As for :class:`AdaNCE`, by default 1 for a Ψ with unbounded weights.
+        center: As for :class:`AdaNCE`.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: Psi is unknown, or a number is outside the ranges of :class:`AdaNCE`.
     """
 
-    def __init__(
-        self,
-        psi: Psi | Bregman = "kl",
-        sampler: Kernel | None = None,
-        interval: Interval | None = None,
-        ratio_temperature: float | None = None,
-        margin: float | None = None,
-        pool: int | None = None,
-        start: StartKind | None = None,
-        rejuvenation: float | None = None,
-        buffer: int | None = None,
-        noises: int = 1,
-        normalize: bool = True,
-        energy_penalty: float = 0.0,
-        snapshots: int | None = None,
-        centre: bool | None = None,
-    ) -> None:
-        starts = ChainStarts(start, rejuvenation, buffer)
-        super().__init__(
-            named_bregman(psi, noises),
-            sampler,
-            interval,
-            ratio_temperature,
-            margin,
-            pool,
-            starts,
-            normalize,
-            energy_penalty,
-            snapshots,
-            centre,
-        )
+    psi: Psi | Bregman = "kl"
+
+    def _contrast(self) -> Bregman:
+        return named_bregman(self.psi, self.noises)

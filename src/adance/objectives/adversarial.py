@@ -1,16 +1,21 @@
 """Contrastive objectives whose noise is trained against the model."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from adance.contrasts.bregman import Logistic
-from adance.noises.fixed import FixedKind
+from adance.contrasts.contrast import Contrast
+from adance.noises.fixed import FittedKind
 from adance.noises.flow import Flow
 from adance.noises.neural import NeuralSampler
-from adance.objectives.contrastive import Contrastive
+from adance.noises.noise import NoiseRecipe
+from adance.objectives.nce import TwoParts
+from adance.objectives.objective import Setting
 
 
-class ACE(Contrastive):
+@dataclass(frozen=True)
+class ACE(TwoParts):
     """Adversarial contrastive estimation (thesis 3.3): the noise is an implicit neural sampler mixed with a base noise.
 
     NCE's loss, ``−E_data[log σ(r − log ν)] − ν E_n[log σ(log ν − r)]`` with ``r = −E(x) − log Z − log p̂_n(x)``,
@@ -34,28 +39,45 @@ class ACE(Contrastive):
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``noises``, ``latent`` or ``marginal_draws`` is below 1, ``base_weight`` outside [0, 1), ``entropy``
+            below 0, ``min_std`` not above 0, or a name unknown.
     """
 
-    def __init__(
-        self,
-        base: FixedKind = "gaussian",
-        base_weight: float = 0.5,
-        noises: int = 1,
-        latent: int | None = None,
-        hidden: Sequence[int] = (64, 64),
-        gradient: Literal["reparameterized", "reinforce"] = "reparameterized",
-        entropy: float = 0.1,
-        marginal_draws: int = 256,
-        min_std: float = 0.1,
-        learn_log_z: bool = True,
-        normalize: bool = True,
-    ) -> None:
-        noise = NeuralSampler(base, base_weight, latent, hidden, gradient, entropy, marginal_draws, min_std)
-        super().__init__(Logistic(noises), noise, None, 0.0, normalize, 0.0, learn_log_z)
+    base: FittedKind = "gaussian"
+    base_weight: float = 0.5
+    noises: int = 1
+    latent: int | None = None
+    hidden: Sequence[int] = (64, 64)
+    gradient: Literal["reparameterized", "reinforce"] = "reparameterized"
+    entropy: float = 0.1
+    marginal_draws: int = 256
+    min_std: float = 0.1
+    learn_log_z: bool = True
+    normalize: bool = True
+
+    def resolve(self, setting: Setting) -> "ACE":
+        """With the dimension of z."""
+        return replace(self, latent=self._noise().resolve(setting.event_shape).latent)
+
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """The logistic contrast and the neural sampler."""
+        return Logistic(self.noises), self._noise()
+
+    def _noise(self) -> NeuralSampler:
+        return NeuralSampler(
+            self.base,
+            self.base_weight,
+            self.latent,
+            self.hidden,
+            self.gradient,
+            self.entropy,
+            self.marginal_draws,
+            self.min_std,
+        )
 
 
-class FCE(Contrastive):
+@dataclass(frozen=True)
+class FCE(TwoParts):
     """Flow contrastive estimation (thesis 3.4): the noise is a normalizing flow that is trained against the model.
 
     NCE's loss, ``−E_data[log σ(r − log ν)] − ν E_φ[log σ(log ν − r)]`` with ``r = −E(x) − log Z − log p_φ(x)``,
@@ -75,18 +97,17 @@ class FCE(Contrastive):
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``noises`` or ``transforms`` is below 1, ``fit_steps`` below 0, or the kind unknown.
     """
 
-    def __init__(
-        self,
-        noises: int = 1,
-        kind: Literal["spline", "affine"] = "spline",
-        transforms: int = 4,
-        hidden: Sequence[int] = (64, 64),
-        fit_steps: int = 500,
-        learn_log_z: bool = True,
-        normalize: bool = True,
-    ) -> None:
-        noise = Flow(kind, transforms, hidden, fit_steps, adversarial=True)
-        super().__init__(Logistic(noises), noise, None, 0.0, normalize, 0.0, learn_log_z)
+    noises: int = 1
+    kind: Literal["spline", "affine"] = "spline"
+    transforms: int = 4
+    hidden: Sequence[int] = (64, 64)
+    fit_steps: int = 500
+    learn_log_z: bool = True
+    normalize: bool = True
+
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """The logistic contrast and the flow."""
+        return Logistic(self.noises), Flow(self.kind, self.transforms, self.hidden, self.fit_steps, adversarial=True)

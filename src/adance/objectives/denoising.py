@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from adance.energies.conditional import given
 from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
-from adance.objectives.objective import LossOutput, Objective
+from adance.objectives.objective import LossOutput, Objective, Setting
 from adance.objectives.scores import energies_and_score, score_output
 
 
@@ -45,19 +46,27 @@ class DenoisingScoreMatching(Objective):
         shares = [s**2 for s in sigmas] if weights is None else [float(w) for w in weights]
         if len(shares) != len(sigmas) or not all(0 < w < math.inf for w in shares):
             raise InputError(f"weights must be more than 0, one for each of {len(sigmas)} sigma, got {weights}")
-        self.sigmas = sigmas
+        self.sigmas, self.shares = sigmas, shares
         factors = [w / s**2 for w, s in zip(shares, sigmas, strict=True)]
         self.factors = [factor * len(factors) / sum(factors) for factor in factors]
 
-    def loss(self, energy: nn.Module, x: Tensor, generator: torch.Generator | None = None) -> LossOutput:
+    def resolve(self, setting: Setting) -> "DenoisingScoreMatching":
+        """With the default weights."""
+        return DenoisingScoreMatching(self.sigmas, self.shares)
+
+    def loss(
+        self,
+        energy: nn.Module,
+        x: Tensor,
+        generator: torch.Generator | None = None,
+        condition: Tensor | None = None,
+    ) -> LossOutput:
         """The loss of a batch ``x`` ``(B, *event)``; its ``energy_data`` are energies of the noised data."""
-        if not self.prepared:
-            self.prepare(energy, x, generator=generator)
         which = torch.randint(len(self.sigmas), x.shape[:1], generator=generator, device=x.device)
         sigma = x.new_tensor(self.sigmas)[which].view(-1, *[1] * (x.ndim - 1))
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         with torch.enable_grad(), power_iteration_held(energy):
-            _, energies, score = energies_and_score(energy, x + sigma * noise)
+            _, energies, score = energies_and_score(given(energy, condition), x + sigma * noise)
             errors = 0.5 * (sigma * score + noise).flatten(1).square().sum(1)
             value = (x.new_tensor(self.factors)[which] * errors).mean()
             return score_output(value, energies, score.flatten(1).square().sum(1))

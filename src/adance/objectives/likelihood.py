@@ -1,21 +1,52 @@
-"""Maximum likelihood: the energy is pushed down on data and up on samples of the model, which Markov chains draw."""
+"""Maximum likelihood: the energy is pushed down on data and up on samples of the model, which Markov chains draw.
 
-import copy
+It is the contrast ``mean r(noise) − mean r(data)`` with a snapshot of the model that is refreshed at every step.
+"""
 
-import torch
-from torch import Tensor, nn
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 
-from adance.energies.energy import evaluate
-from adance.energies.spectral import power_iteration_held
-from adance.errors import InputError
-from adance.noises.snapshot import Snapshot
-from adance.objectives.measures import energy_measures
-from adance.objectives.objective import LossOutput, Objective
+from adance.contrasts.linear import Linear
+from adance.defaults import BUFFER
+from adance.numbers import check_count, check_real
+from adance.objectives.contrastive import Contrastive
+from adance.objectives.log_ratio import LogRatio
+from adance.objectives.objective import ChainPlan, Recipe, Setting, Site
+from adance.objectives.resolve import Sampler, resolve_buffer, resolve_pool, resolve_sampler, resolve_start
+from adance.objectives.snapshot_recipe import SnapshotRecipe
 from adance.samplers.kernel import Kernel
-from adance.samplers.starts import ChainStarts, StartKind
+from adance.samplers.starts import StartKind, check_starts
 
 
-class MaximumLikelihood(Objective):
+class _Likelihood(Recipe):
+    """The difference of mean energies of data and of chains on the present model."""
+
+    energy_penalty: float
+
+    @abstractmethod
+    def _snapshot(self, setting: Setting) -> SnapshotRecipe:
+        """The chains in training, with no number left open."""
+
+    def chain_plan(self, setting: Setting) -> ChainPlan:
+        """A batch of chains at every step."""
+        return self._snapshot(setting).plan(setting)
+
+    def build_for(self, site: Site) -> Contrastive:
+        noise = self._snapshot(site.setting).build(site)
+        return Contrastive(Linear(), noise, LogRatio(), energy_penalty=self.energy_penalty)
+
+
+def _choose(
+    setting: Setting, sampler: Sampler, start: StartKind, rejuvenation: float | None, buffer: int | None
+) -> SnapshotRecipe:
+    kernel, rows = resolve_sampler(sampler, setting), setting.batch_size
+    start, rejuvenation = resolve_start(start, rejuvenation, kernel, setting)
+    pool = resolve_pool(None, 1, rows, setting)
+    return SnapshotRecipe(kernel, start, rejuvenation, 1, pool, resolve_buffer(buffer, start, rows))
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood(_Likelihood):
     """Maximum likelihood with Markov chains (thesis 2.4; Du and Mordatch 2019).
 
     The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)`` over data x⁺ ``(B, *event)`` and the ends x⁻
@@ -41,62 +72,33 @@ class MaximumLikelihood(Objective):
         energy_penalty: α, which keeps energies from running away.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``rejuvenation`` is outside [0, 1], ``buffer`` below 1 or ``energy_penalty`` below 0.
     """
 
-    def __init__(
-        self,
-        sampler: Kernel | None = None,
-        start: StartKind = "rejuvenated",
-        rejuvenation: float | None = None,
-        buffer: int | None = None,
-        energy_penalty: float = 0.0,
-    ) -> None:
-        super().__init__()
-        if not energy_penalty >= 0:
-            raise InputError(f"energy_penalty must be 0 or more, got {energy_penalty}")
-        self.sampler, self.energy_penalty = sampler, energy_penalty
-        self.steps: int | None = None
-        self.noise = Snapshot(sampler, ChainStarts(start, rejuvenation, buffer), interval=1)
+    sampler: Sampler = None
+    start: StartKind = "rejuvenated"
+    rejuvenation: float | None = None
+    buffer: int | None = None
+    energy_penalty: float = 0.0
 
-    @property
-    def temperature(self) -> float:
-        """T of the density that is estimated, the chain's."""
-        return self.noise.temperature
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_starts(self.start, self.rejuvenation or 0.0, BUFFER if self.buffer is None else self.buffer)
+        check_real("energy_penalty", self.energy_penalty, 0)
 
-    @property
-    def chain_runs(self) -> float | None:
-        """How many runs most of its chains from noise had behind them."""
-        return self.noise.starts.runs
-
-    def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        self.noise.prepare(energy, data, batch, generator)
-        assert self.noise.sampler is not None
-        self.sampler = self.init_args["sampler"] = self.noise.sampler
-        if self.steps is not None:
-            self.noise.sampler = _with_steps(self.sampler, self.steps)
-
-    def loss(self, energy: nn.Module, x: Tensor, generator: torch.Generator | None = None) -> LossOutput:
-        """The loss of a batch ``x`` ``(B, *event)``; data and samples go through the energy in one forward pass."""
-        if not self.prepared:
-            self.prepare(energy, x, generator=generator)
-        n = len(x)
-        with power_iteration_held(energy):
-            energies = evaluate(energy, torch.cat([x, self.noise.draw(n, x, generator)]))
-        data, noise = energies[:n], energies[n:]
-        value = data.mean() - noise.mean()
-        if self.energy_penalty > 0:
-            value = value + self.energy_penalty * (data.square().mean() + noise.square().mean())
-        found, detached = value.detach(), energies.detach()
-        return LossOutput(
-            value, detached[:n], detached[n:], lambda: energy_measures(found, detached, n) | self.noise.metrics()
+    def resolve(self, setting: Setting) -> "MaximumLikelihood":
+        """With the defaults of :mod:`adance.defaults`."""
+        chosen = self._snapshot(setting)
+        return replace(
+            self, sampler=chosen.sampler, start=chosen.start, rejuvenation=chosen.rejuvenation, buffer=chosen.buffer
         )
 
-    def _after_step(self, energy: nn.Module, step: int) -> None:
-        self.noise.after_step(energy, step)
+    def _snapshot(self, setting: Setting) -> SnapshotRecipe:
+        return _choose(setting, self.sampler, self.start, self.rejuvenation, self.buffer)
 
 
-class ContrastiveDivergence(MaximumLikelihood):
+@dataclass(frozen=True)
+class ContrastiveDivergence(_Likelihood):
     """Contrastive divergence, CD-k (Hinton 2002): maximum likelihood with chains of k steps from the data themselves.
 
     The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)``, x⁻ ``(B, *event)`` being where k steps lead from
@@ -116,15 +118,32 @@ class ContrastiveDivergence(MaximumLikelihood):
         energy_penalty: α.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``k`` is below 1 or ``energy_penalty`` below 0.
     """
 
-    def __init__(self, k: int = 1, sampler: Kernel | None = None, energy_penalty: float = 0.0) -> None:
-        super().__init__(sampler, "data", energy_penalty=energy_penalty)
-        self.steps = _positive("k", k)
+    k: int = 1
+    sampler: Sampler = None
+    energy_penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_count("k", self.k)
+        check_real("energy_penalty", self.energy_penalty, 0)
+
+    def resolve(self, setting: Setting) -> "ContrastiveDivergence":
+        """With the default kernel."""
+        return replace(self, sampler=self.kernel(setting))
+
+    def kernel(self, setting: Setting) -> Kernel:
+        """The sampler, with its own number of steps."""
+        return resolve_sampler(self.sampler, setting)
+
+    def _snapshot(self, setting: Setting) -> SnapshotRecipe:
+        return _choose(setting, self.sampler, "data", None, None).with_steps(self.k)
 
 
-class PersistentCD(MaximumLikelihood):
+@dataclass(frozen=True)
+class PersistentCD(_Likelihood):
     """Persistent contrastive divergence, PCD-k (Tieleman 2008): chains that go on from where they were a step before.
 
     The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)``, x⁻ ``(B, *event)`` being where k more steps have
@@ -144,33 +163,30 @@ class PersistentCD(MaximumLikelihood):
         energy_penalty: α.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``k`` or ``chains`` is below 1, ``chains`` below a batch, or ``energy_penalty`` below 0.
     """
 
-    def __init__(
-        self,
-        k: int | None = None,
-        sampler: Kernel | None = None,
-        chains: int | None = None,
-        energy_penalty: float = 0.0,
-    ) -> None:
-        self.chains = None if chains is None else _positive("chains", chains)
-        super().__init__(sampler, "persistent", buffer=chains, energy_penalty=energy_penalty)
-        self.steps = None if k is None else _positive("k", k)
+    k: int | None = None
+    sampler: Sampler = None
+    chains: int | None = None
+    energy_penalty: float = 0.0
 
-    def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        if self.chains is None:
-            self.noise.starts.capacity = batch
-        super()._prepare(energy, data, batch, generator)
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_count("k", 1 if self.k is None else self.k)
+        check_count("chains", 1 if self.chains is None else self.chains)
+        check_real("energy_penalty", self.energy_penalty, 0)
 
+    def resolve(self, setting: Setting) -> "PersistentCD":
+        """With the default kernel, its steps and as many chains as a batch has rows."""
+        chosen = self._snapshot(setting)
+        return replace(self, k=chosen.sampler.steps, sampler=self.kernel(setting), chains=chosen.buffer)
 
-def _positive(name: str, number: int) -> int:
-    if number < 1:
-        raise InputError(f"{name} must be at least 1, got {number}")
-    return number
+    def kernel(self, setting: Setting) -> Kernel:
+        """The sampler, with its own number of steps."""
+        return resolve_sampler(self.sampler, setting)
 
-
-def _with_steps(kernel: Kernel, steps: int) -> Kernel:
-    short = copy.copy(kernel)
-    short.steps = steps
-    return short
+    def _snapshot(self, setting: Setting) -> SnapshotRecipe:
+        chains = self.chains or setting.batch_size
+        chosen = _choose(setting, self.sampler, "persistent", None, chains)
+        return chosen.with_steps(self.k) if self.k else chosen

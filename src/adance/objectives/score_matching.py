@@ -5,10 +5,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from adance.energies.conditional import given
 from adance.energies.energy import evaluate
 from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
-from adance.objectives.objective import LossOutput, Objective
+from adance.objectives.objective import LossOutput, Objective, Site
 from adance.objectives.scores import energies_and_score, score_output, second_derivatives
 from adance.objectives.smoothness import refuse_piecewise_linear
 
@@ -69,14 +70,28 @@ class ScoreMatching(Objective):
             )
         self.kind, self.projections, self.directions = kind, projections, directions
         self.step, self.chunk = step, chunk
+        self._checked = False
 
-    def _prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
-        refuse_piecewise_linear(energy, data[:2], f"{self.kind} score matching")
+    def build_for(self, site: Site) -> "ScoreMatching":
+        """The objective itself, for an energy that has second derivatives."""
+        self._check(given(site.energy, site.condition), site.data)
+        return self
 
-    def loss(self, energy: nn.Module, x: Tensor, generator: torch.Generator | None = None) -> LossOutput:
+    def _check(self, energy: nn.Module, x: Tensor) -> None:
+        refuse_piecewise_linear(energy, x[:2], f"{self.kind} score matching")
+        self._checked = True
+
+    def loss(
+        self,
+        energy: nn.Module,
+        x: Tensor,
+        generator: torch.Generator | None = None,
+        condition: Tensor | None = None,
+    ) -> LossOutput:
         """The loss of a batch ``x`` ``(B, *event)``."""
-        if not self.prepared:
-            self.prepare(energy, x, generator=generator)
+        energy = given(energy, condition)
+        if not self._checked:
+            self._check(energy, x)
         with torch.enable_grad(), power_iteration_held(energy):
             if self.kind == "finite_difference":
                 energies, squares, traces = self._by_differences(energy, x, generator)

@@ -2,7 +2,6 @@
 
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import Chains, run_chains
-from adance.samplers.defaults import default_sampler
 from adance.samplers.diagnostics import effective_sample_size, split_rhat, summary, to_arviz
 from adance.samplers.gibbs import BlockGibbs, Gibbs
 from adance.samplers.gibbs_with_gradients import GibbsWithGradients
@@ -12,6 +11,7 @@ from adance.samplers.langevin import Langevin
 from adance.samplers.mala import MALA
 from adance.samplers.mass import dense_mass, diagonal_mass
 from adance.samplers.metropolis import Flip, Independent, MetropolisHastings, Proposal, RandomWalkMetropolis
+from adance.samplers.model_chains import ChainOptions
 from adance.samplers.momentum import MomentumLangevin
 from adance.samplers.record import StepInfo
 from adance.samplers.schedule import Annealed
@@ -24,6 +24,7 @@ __all__ = [
     "MALA",
     "Annealed",
     "BlockGibbs",
+    "ChainOptions",
     "ChainStarts",
     "Chains",
     "Flip",
@@ -41,7 +42,6 @@ __all__ = [
     "StepInfo",
     "Tempering",
     "UnderdampedLangevin",
-    "default_sampler",
     "dense_mass",
     "diagonal_mass",
     "effective_sample_size",

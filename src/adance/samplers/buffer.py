@@ -1,9 +1,10 @@
-"""The replay buffer (Du and Mordatch 2019): the ends of earlier chains, from which later ones go on."""
+"""The replay buffer (Du and Mordatch 2019): the ends of earlier chains, from which later ones continue."""
 
 import torch
 from torch import Tensor, nn
 
 from adance.errors import InputError
+from adance.samplers.weights import resampled_rows
 
 
 class ReplayBuffer(nn.Module):
@@ -31,19 +32,5 @@ class ReplayBuffer(nn.Module):
         self.samples[slots] = x
 
     def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
-        """Keep each chain as often as its weight ``exp(log_weights)`` ``(capacity,)`` says.
-
-        Systematic: a chain with the share w of all weight is kept ``w·capacity`` times, rounded up or down, and so is
-        each set of chains that lie together in a random direction, such as a mode. Weights that are not finite count as
-        none; without any finite weight nothing moves.
-        """
-        # on the CPU, since not every device has the float64 that keeps equal weights equal
-        weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf).cpu().double().softmax(0)
-        weights = torch.where(weights.isfinite().all(), weights, 1 / len(weights))
-        x = self.samples.flatten(1)
-        direction = torch.randn(x.shape[1], generator=generator, device=x.device, dtype=x.dtype)
-        order = torch.argsort(x @ direction).cpu()
-        offset = torch.rand((), generator=generator, device=x.device).cpu()
-        places = (torch.arange(len(weights)) + offset.double()) / len(weights)
-        kept = torch.searchsorted(weights[order].cumsum(0), places).clamp(max=len(weights) - 1)
-        self.samples.copy_(self.samples[order[kept].to(x.device)])
+        """Keep each chain as often as its weight ``exp(log_weights)`` ``(capacity,)`` says (systematic resampling)."""
+        self.samples.copy_(self.samples[resampled_rows(self.samples, log_weights, generator)])

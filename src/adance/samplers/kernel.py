@@ -4,15 +4,18 @@ A kernel holds settings, never state: ``init`` makes the state of many chains fr
 all of them once.
 """
 
+import copy
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from adance.configurable import Configurable
+from adance.configurable import Configurable, remember
 from adance.energies.energy import Energy
 from adance.samplers.record import StepInfo
+
+K = TypeVar("K", bound="Kernel")
 
 
 class Kernel(Configurable, ABC):
@@ -55,6 +58,13 @@ class Kernel(Configurable, ABC):
     @abstractmethod
     def step(self, energy: Energy, state: Any, generator: torch.Generator | None = None) -> tuple[Any, StepInfo]:
         """Move every chain once."""
+
+    def with_steps(self: K, steps: int) -> K:
+        """The same kernel for chains of ``steps`` steps."""
+        changed = copy.copy(self)
+        changed.steps = steps
+        remember(changed, {**self.init_args, "steps": steps})
+        return changed
 
     def adapt(self, state: Any, info: StepInfo) -> Any:
         """The state with its step size moved towards a target acceptance; here: unchanged."""

@@ -1,5 +1,6 @@
 """Annealing: a kernel whose step size, noise or temperature changes from step to step."""
 
+import inspect
 import math
 from typing import Any, Literal, NamedTuple
 
@@ -75,7 +76,7 @@ class Annealed(Kernel):
         if not paths:
             raise InputError("Annealed needs at least one of step_size, noise_std and temperature")
         for name in paths:
-            if name not in kernel.init_args:
+            if name not in inspect.signature(type(kernel)).parameters:
                 raise InputError(f"{type(kernel).__name__} has no {name} to anneal")
 
     @property
@@ -91,7 +92,7 @@ class Annealed(Kernel):
         self, energy: Energy, state: AnnealedState, generator: torch.Generator | None = None
     ) -> tuple[AnnealedState, StepInfo]:
         """Move every chain once, by the settings of this step."""
-        i = min(state.done, self.steps - 1)
+        i = min(state.done, len(self.kernels) - 1)
         inner = state.inner
         if self.step_sizes is not None and hasattr(inner, "step_size"):
             inner = inner._replace(step_size=torch.full_like(inner.step_size, self.step_sizes[i]))

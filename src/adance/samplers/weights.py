@@ -1,4 +1,6 @@
-"""Importance weights."""
+"""Importance weights: effective sample size, resampling, and the step that keeps enough of it."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -8,3 +10,46 @@ def effective_sample_share(log_weights: Tensor) -> Tensor:
     """Effective sample size of importance weights ``exp(log_weights)`` ``(M,)``, as a share of M, in (0, 1]."""
     first, second = torch.logsumexp(log_weights, 0), torch.logsumexp(2 * log_weights, 0)
     return (2 * first - second).exp() / len(log_weights)
+
+
+def finite_sample_share(log_weights: Tensor) -> Tensor:
+    """As :func:`effective_sample_share`, where weights that are not finite count as 0."""
+    log_weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf)
+    return effective_sample_share(log_weights).nan_to_num(0.0)
+
+
+def longest_step(keeps: Callable[[float], bool], rest: float, shortest: float, halvings: int) -> float:
+    """The longest step of at most ``rest`` that ``keeps`` enough of the effective sample size, by bisection.
+
+    Args:
+        keeps: Whether a step does; true of 0, and of every step below one of which it is true.
+        rest: The longest step.
+        shortest: Returned if no longer one keeps enough.
+        halvings: Bisections.
+    """
+    if keeps(rest):
+        return rest
+    low, high = 0.0, rest
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return min(rest, max(low, shortest))
+
+
+def resampled_rows(x: Tensor, log_weights: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Rows ``(M,)`` of ``x`` ``(M, *event)``, each repeated as often as its weight ``exp(log_weights)`` ``(M,)`` says.
+
+    Systematic: a row with the share w of all weight appears ``w·M`` times, rounded up or down, and so does each set of
+    rows that are neighbors in a random direction, such as a mode. Weights that are not finite count as 0; without any
+    finite weight every row appears once.
+    """
+    # on the CPU, since not every device has the float64 that keeps equal weights equal
+    weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf).cpu().double().softmax(0)
+    weights = torch.where(weights.isfinite().all(), weights, 1 / len(weights))
+    flat = x.flatten(1)
+    direction = torch.randn(flat.shape[1], generator=generator, device=x.device, dtype=x.dtype)
+    order = torch.argsort(flat @ direction).cpu()
+    offset = torch.rand((), generator=generator, device=x.device).cpu()
+    places = (torch.arange(len(weights)) + offset.double()) / len(weights)
+    kept = torch.searchsorted(weights[order].cumsum(0), places).clamp(max=len(weights) - 1)
+    return order[kept].to(x.device)

@@ -38,8 +38,12 @@ class Batches:
 
     def labels(self, step: int) -> Tensor | None:
         """Labels ``(B,)`` of the rows of step ``step``, where the data have labels."""
+        return self.labels_of(self._rows(step))
+
+    def labels_of(self, rows: Tensor) -> Tensor | None:
+        """Labels ``(B,)`` of training rows ``(B,)``, where the data have labels."""
         labels = self.data.train_labels
-        return None if labels is None else labels[self._rows(step)].to(self.device)
+        return None if labels is None else labels[rows].to(self.device)
 
     def _rows(self, step: int) -> Tensor:
         per_epoch = len(self.data.train) // self.rows_per_step

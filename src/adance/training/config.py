@@ -13,8 +13,9 @@ from torch import nn
 from adance.configurable import build, class_path, describe, find_class
 from adance.data.dataset import Dataset
 from adance.data.load import load_data
+from adance.energies.conditional import takes_condition
 from adance.errors import InputError
-from adance.objectives.objective import Objective
+from adance.objectives.objective import Recipe, Setting
 from adance.samplers.kernel import Kernel
 from adance.training.settings import Settings
 
@@ -24,7 +25,7 @@ DATA_KEYS = {"data": "source", "data_seed": "seed", "held_out": "held_out", "ima
 FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
 
 
-def make_config(data: Dataset, energy: nn.Module, objective: Objective, settings: Settings) -> dict[str, Any]:
+def make_config(data: Dataset, energy: nn.Module, objective: Recipe, settings: Settings) -> dict[str, Any]:
     """The config of a run with these parts, as plain values; a warning says which part it cannot describe.
 
     Raises:
@@ -35,8 +36,7 @@ def make_config(data: Dataset, energy: nn.Module, objective: Objective, settings
     shape_name, arguments = _shape_name(type(energy)), described["init_args"] or {}
     if shape_name is not None and arguments.get(shape_name) == list(data.event_shape):
         del arguments[shape_name]
-    if objective.sampler is not None:
-        describe(objective.sampler)
+    settings = dataclasses.replace(settings, adversary_lr=settings.adversary_lr or settings.lr)
     return {
         **{name: source.get(argument) for name, argument in DATA_KEYS.items()},
         "energy": described,
@@ -95,23 +95,26 @@ def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Modul
     return build({**described, "init_args": args}, nn.Module)
 
 
-def objective_of(config: Mapping[str, Any]) -> Objective:
+def objective_of(config: Mapping[str, Any]) -> Recipe:
     """A fresh objective.
 
     Raises:
         InputError: It cannot be made.
     """
     described = _known(config, "objective", "adance.Trainer.resume(folder, objective=...)")
-    return build(described, Objective)  # type: ignore[type-abstract]
+    return build(described, Recipe)  # type: ignore[type-abstract]
 
 
-def kernel_of(config: Mapping[str, Any]) -> Kernel | None:
-    """The kernel of the objective's chains; an objective whose making is not known has none.
+def kernel_of(config: Mapping[str, Any], event_shape: Sequence[int], energy: nn.Module) -> Kernel | None:
+    """The kernel of the objective's chains; an objective that the config cannot make has none.
 
     Raises:
         InputError: It cannot be made.
     """
-    return None if config["objective"].get("init_args", {}) is None else objective_of(config).sampler
+    if config["objective"].get("init_args", {}) is None:
+        return None
+    setting = Setting(tuple(event_shape), settings_of(config).batch_size, takes_condition(energy))
+    return objective_of(config).kernel(setting)
 
 
 def _known(config: Mapping[str, Any], name: str, again: str) -> Mapping[str, Any]:

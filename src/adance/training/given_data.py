@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Gaussian
-from adance.energies.conditional import Given, conditioned
+from adance.energies.by_class import ClassMLP
+from adance.energies.conditional import given, takes_condition
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
@@ -42,16 +43,14 @@ def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
     Raises:
         InputError: It cannot take them, or returns another shape, or there are no labels for it.
     """
-    labels = data.train_labels
-    if isinstance(energy, Given):
+    labels = data.train_labels if takes_condition(energy) else None
+    if takes_condition(energy):
         if labels is None:
-            raise InputError(
-                f"{data.name} has no labels, and the {type(energy).__name__} is of events given their labels"
-            )
-        energy.check_labels(labels)
+            raise InputError(f"{data.name} has no labels, which the {type(energy).__name__} takes as its condition")
+        if isinstance(energy, ClassMLP):
+            energy.check_labels(labels)
     try:
-        with conditioned(energy, None if labels is None else labels[: len(x)]):
-            shape = energy(x).shape
+        shape = given(energy, None if labels is None else labels[: len(x)])(x).shape
     except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"the energy cannot take events of shape {data.event_shape} of {data.name}: {' '.join(str(error).split())}"

@@ -17,7 +17,7 @@ class Optimizers:
 
     Args:
         energy: The energy, bare.
-        objective: The objective, prepared.
+        objective: The objective.
         settings: Learning rates and betas.
         accelerator: What prepares optimisers for its devices.
     """

@@ -4,13 +4,11 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from adance.noises.snapshot import Snapshot
-from adance.objectives.objective import LossOutput, Objective
+from adance.objectives.objective import LossOutput
 from adance.training.speed import gradient_flops
 
 SIDE = 1024
@@ -27,7 +25,7 @@ class Profile:
     def __init__(self, device: torch.device, on: bool = True) -> None:
         self.device, self.on = device, on
         self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.rows = self.chains = self.gradients = 0
+        self.rows = self.chains = 0
         self.first_chain = 0.0
         self._open: list[str] = ["the rest"]
         self._since = time.perf_counter()
@@ -49,18 +47,25 @@ class Profile:
             if self.chains == 1 and name == "chain":
                 self.first_chain = self.seconds["chain"]
 
-    def watch_chains(self, objective: Objective) -> None:
-        """The chains of the snapshots of ``objective`` are a part of their own."""
-        self.gradients = _gradients(objective)
-        for noise in _snapshots(objective) if self.on else ():
-            noise.around_chains = partial(self.part, "chain")
+    @contextmanager
+    def chain(self) -> Iterator[None]:
+        """Chains run inside."""
+        with self.part("chain"):
+            yield
 
     def saw(self, out: LossOutput) -> None:
         """A step had these energies."""
         self.rows += len(out.energy_data) + len(out.energy_noise)
 
-    def report(self, energy: nn.Module, objective: Objective, x: Tensor) -> str:
-        """A table of the parts; ``x`` ``(B, *event)`` are data of which one row is enough."""
+    def report(self, energy: nn.Module, x: Tensor, gradients: int, dtype: torch.dtype | None) -> str:
+        """A table of the parts.
+
+        Args:
+            energy: The energy.
+            x: Data ``(B, *event)``, of which one row is enough.
+            gradients: Energy gradients spent on chains meanwhile.
+            dtype: Type in which chains multiply; ``None`` for that of ``x``.
+        """
         self._account()
         total, flops = sum(self.seconds.values()), gradient_flops(energy, x)
         lines = [f"{'part':<18} {'seconds':>8} {'share':>6}"]
@@ -71,9 +76,8 @@ class Profile:
         if self.chains:
             lines.append(f"first chain, with compilation where there is any: {self.first_chain:.2f} s")
         if self.chains > 1:
-            later = (_gradients(objective) - self.gradients) * (self.chains - 1) / self.chains
-            dtype = _snapshots(objective)[0].chain_dtype or x.dtype
-            lines.append(self._share("later chains", later * flops, self.seconds["chain"] - self.first_chain, dtype))
+            later, seconds = gradients * (self.chains - 1) / self.chains, self.seconds["chain"] - self.first_chain
+            lines.append(self._share("later chains", later * flops, seconds, dtype or x.dtype))
         # forward, and backward to activations and to weights
         spent, name = self.rows * 1.5 * flops, "forward/backward"
         lines.append(self._share(name, spent, self.seconds[name], x.dtype))
@@ -101,11 +105,3 @@ def product_rate(device: torch.device, dtype: torch.dtype, repeats: int = 5) -> 
         (a @ a)[0, 0].item()
         seconds.append(time.perf_counter() - began)
     return float(2 * SIDE**3 / min(seconds))
-
-
-def _gradients(objective: Objective) -> int:
-    return sum(int(noise.metrics()["energy_gradients"]) for noise in _snapshots(objective))
-
-
-def _snapshots(objective: Objective) -> list[Snapshot]:
-    return [noise for noise in objective.modules() if isinstance(noise, Snapshot)]

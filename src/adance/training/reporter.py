@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from adance.data.dataset import Dataset
-from adance.energies.conditional import conditioned, needs_condition
+from adance.energies.conditional import given, needs_condition, takes_condition
 from adance.energies.energy import evaluate, reading, unwrap
-from adance.objectives.objective import LossOutput, Objective
+from adance.objectives.objective import LossOutput, Recipe
 from adance.training.files import whole_file
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
@@ -48,7 +48,7 @@ class Reporter:
         with self.progress:
             yield
 
-    def announce(self, energy: nn.Module, objective: Objective, step: int) -> None:
+    def announce(self, energy: nn.Module, objective: Recipe, step: int) -> None:
         """Say what is about to be done, from step ``step`` on."""
         weights = sum(weight.numel() for weight in energy.parameters())
         what = f"{type(energy).__name__} of {weights:,} weights by {type(objective).__name__}"
@@ -80,13 +80,15 @@ class Reporter:
             labels = self.data.train_labels[:n].to(run.device)
             n = len(labels)
         self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")
-        with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside, conditioned(run.energy, labels):
+        run = run if labels is None else run.given(labels)
+        with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside:
             save_picture(run, run.sample(n, seed=self.settings.seed), aside, self.data)
 
     @torch.no_grad()
     def _held_out_energy(self, energy: nn.Module) -> float:
         rows = torch.arange(min(len(self.data.test), 4 * self.settings.batch_size))
         x = self.data.batch(rows, "test").to(self.accelerator.device)
-        labels = None if self.data.test_labels is None else self.data.test_labels[rows]
-        with reading(energy), conditioned(unwrap(energy), labels):
-            return float(evaluate(unwrap(energy), x).mean())
+        energy, labels = unwrap(energy), self.data.test_labels
+        condition = labels[rows].to(x.device) if labels is not None and takes_condition(energy) else None
+        with reading(energy):
+            return float(evaluate(given(energy, condition), x).mean())

@@ -12,15 +12,16 @@ from adance.data.dataset import Dataset
 from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.by_class import ClassMLP
-from adance.energies.conditional import Completion
+from adance.energies.conditional import Completion, given, needs_condition
 from adance.energies.energy import evaluate
 from adance.energies.fast import chain_copy
 from adance.energies.frozen import freeze
 from adance.errors import InputError
 from adance.randomness import check_seed
+from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
-from adance.samplers.sampling import draw_samples, sampling_steps
+from adance.samplers.sampling import sampling_steps
 from adance.training import checkpoint as ckpt
 from adance.training.config import data_of, energy_of, kernel_of, seeded
 from adance.training.devices import find_device
@@ -99,6 +100,7 @@ class Run:
         given: Tensor | None = None,
         kept: Tensor | None = None,
         callback: Callable[[int, Tensor], None] | None = None,
+        adapt: int | None = None,
         compile: Compile = False,
     ) -> Tensor:
         """Draw ``(n, *event)`` samples, in the model's units.
@@ -111,11 +113,13 @@ class Run:
             given: With ``kept``: events ``(n, *event)`` of which part is kept; the rest is filled in.
             kept: Boolean, broadcasting against ``given``: what is kept.
             callback: Called as ``callback(i, x)`` after step i of the chains (counted from 1).
+            adapt: First steps during which the step size adapts, if the kernel adapts it; by default half of them.
             compile: Compile the chains: as for :class:`~adance.training.Settings`.
 
         Raises:
             InputError: There is no buffer to start from, the data cannot be loaded, or what is kept does not fit.
         """
+        self.check_condition()
         check_number(n)
         check_seed(seed)
         generator = torch.Generator(self.device).manual_seed(seed)
@@ -129,12 +133,26 @@ class Run:
         if given is not None and kept is not None:
             completion = Completion(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
         with kept_memory(self.device):
-            x = draw_samples(self.sampler, completion or energy, starts, steps, generator, callback, compiled).x
+            x = run_chains(
+                self.sampler,
+                completion or energy,
+                starts,
+                steps,
+                generator=generator,
+                adapt=steps // 2 if adapt is None else adapt,
+                callback=callback,
+                compile=compiled,
+            ).x
         return x if completion is None else completion.complete(x)
 
     @torch.no_grad()
     def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:
-        """Energies ``(N,)`` of ``x`` ``(N, *event)`` in the model's units."""
+        """Energies ``(N,)`` of ``x`` ``(N, *event)`` in the model's units.
+
+        Raises:
+            InputError: The energy needs a condition.
+        """
+        self.check_condition()
         return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in torch.split(x, batch_size)])
 
     def log_density(self, energies: Tensor) -> Tensor | None:
@@ -142,6 +160,20 @@ class Run:
         if self.log_normalizer is None:
             return None
         return -energies - self.log_normalizer + self.transform.log_det
+
+    def given(self, z: Tensor) -> "Run":
+        """The run at the condition ``z``, one ``(1, *condition)`` for all rows or one for each row of every call."""
+        return replace(self, energy=given(self.energy, z))
+
+    def check_condition(self) -> None:
+        """Check that the energy can be computed without a condition.
+
+        Raises:
+            InputError: It cannot.
+        """
+        if needs_condition(self.energy):
+            name = type(self.energy).__name__
+            raise InputError(f"{name} has no energy without a condition: use adance.load(folder).given(z) in Python")
 
     def of_class(self, label: int) -> "Run":
         """The run of one class, where the energy is class-conditional: samples and scores are of that class.
@@ -151,7 +183,15 @@ class Run:
         """
         if not isinstance(self.energy, ClassMLP):
             raise InputError(f"{self.folder.path} has no classes: its energy is a {type(self.energy).__name__}")
-        return replace(self, energy=self.energy.of_class(label))
+        classes = self.energy.classes
+        if not 0 <= label < classes:
+            raise InputError(f"there is no class {label}; they are 0 to {classes - 1}")
+        return self.given(torch.tensor([label]))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Every setting of the run, with no default left open: what ``adance train --config`` reads."""
+        return self.folder.read_config()
 
     def reload_data(self) -> Dataset:
         """The data that the model was trained on.
@@ -159,7 +199,7 @@ class Run:
         Raises:
             InputError: The config does not say how to load them.
         """
-        return data_of(self.folder.read_config())
+        return data_of(self.config)
 
     def starts(self, n: int, start: Start, generator: torch.Generator) -> Tensor:
         """Starts ``(n, *event)`` of chains, on the energy's device.
@@ -246,7 +286,7 @@ def load(
     return Run(
         folder=run_folder,
         energy=freeze(energy).to(placed),
-        kernel=kernel_of(config),
+        kernel=kernel_of(config, description["event_shape"], energy),
         data=description,
         step=state["step"],
         averaged=averaged,

@@ -20,6 +20,9 @@ import yaml
 from adance.errors import InputError
 from adance.training.files import whole_file
 
+FORMAT = 2
+"""Of run folders. A folder of another format says so in one line."""
+
 
 class RunFolder:
     """Paths and small files of a run at ``path``."""
@@ -62,7 +65,7 @@ class RunFolder:
         self.refuse_taken()
         try:
             with whole_file(self.path / "data.json") as aside:
-                aside.write_text(json.dumps(data) + "\n")
+                aside.write_text(json.dumps({"format": FORMAT, **data}) + "\n")
             self.write_config(config)
         except OSError as error:
             raise InputError(f"cannot write the run folder {self.path}: {error.strerror}") from None
@@ -76,7 +79,7 @@ class RunFolder:
         """The config.
 
         Raises:
-            InputError: The folder holds no run, or its config cannot be read.
+            InputError: The folder holds no run, or one of another format, or its config cannot be read.
         """
         try:
             config = yaml.safe_load((self.path / "config.yaml").read_text())
@@ -89,13 +92,14 @@ class RunFolder:
         for part in ("energy", "objective"):
             if not (isinstance(config[part], dict) and isinstance(config[part].get("init_args") or {}, dict)):
                 raise InputError(f"{self.path / 'config.yaml'}: {part} must have a class_path and init_args")
+        self.read_data_description()
         return config
 
     def read_data_description(self) -> dict[str, Any]:
         """The data's shape and units.
 
         Raises:
-            InputError: The file is missing or broken.
+            InputError: The file is missing or broken, or the run has another format.
         """
         try:
             description: dict[str, Any] = json.loads((self.path / "data.json").read_text())
@@ -103,6 +107,12 @@ class RunFolder:
             raise InputError(f"cannot read {self.path / 'data.json'}: {error}") from None
         if not isinstance(description, dict) or not {"kind", "event_shape", "transform"} <= description.keys():
             raise InputError(f"{self.path / 'data.json'} does not describe data: it needs kind, event_shape, transform")
+        found = description.pop("format", 1)
+        if found != FORMAT:
+            raise InputError(
+                f"{self.path} has run format {found}, and this version of adance reads format {FORMAT}: train again, "
+                "or use the version that wrote it"
+            )
         return description
 
     def checkpoint(self, step: int) -> Path:

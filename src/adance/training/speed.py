@@ -1,6 +1,9 @@
 """How the chains of a run are computed: compiled or not, and in which type."""
 
 import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,9 +12,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from adance.energies.energy import is_vector
 from adance.energies.frozen import freeze
 from adance.errors import InputError
-from adance.noises.snapshot import Snapshot
-from adance.objectives.objective import Objective
+from adance.objectives.objective import ChainPlan
 from adance.samplers.kernel import Kernel, SplitKernel
+from adance.samplers.model_chains import ChainOptions
 from adance.training.settings import COMPILE, Compile, Settings
 
 WORTH = 60.0
@@ -21,22 +24,25 @@ SAVED = {"cpu": (3e-4, 2e11), "cuda": (2e-3, 2e13)}
 """What it saves: seconds a step of a chain, and floating-point operations a second."""
 
 
-def set_chains(objective: Objective, energy: nn.Module, x: Tensor, settings: Settings) -> None:
-    """Tell the snapshots of ``objective``, which is prepared, how to run their chains; ``x`` ``(B, *event)`` are data.
+def chain_options(
+    plan: ChainPlan | None,
+    energy: nn.Module,
+    x: Tensor,
+    settings: Settings,
+    timer: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> ChainOptions:
+    """How the chains of ``plan`` are computed on the energy; ``x`` ``(B, *event)`` are data.
 
     Raises:
         InputError: bfloat16 is asked for with an adjusted kernel.
     """
-    snapshots = [noise for noise in objective.modules() if isinstance(noise, Snapshot)]
-    if not snapshots and (settings.compile in ("on", True) or settings.chain_dtype != "auto"):
-        name = type(objective).__name__
-        warnings.warn(f"{name} runs no chains, so compile and chain_dtype change nothing", stacklevel=4)
-    for noise in snapshots:
-        assert noise.sampler is not None
-        steps = settings.steps * noise.sampler.steps / (noise.interval if noise.pool_size else 1)
-        rows = noise.pool_size or settings.batch_size
-        noise.compile_chains = decide_compile(settings.compile, noise.sampler, energy, x, steps, rows)
-        noise.chain_dtype = _dtype(settings.chain_dtype, noise, x)
+    if plan is None:
+        if settings.compile in ("on", True) or settings.chain_dtype != "auto":
+            warnings.warn("the objective runs no chains, so compile and chain_dtype change nothing", stacklevel=4)
+        return ChainOptions()
+    steps = settings.steps * plan.kernel.steps / plan.interval
+    compiled = decide_compile(settings.compile, plan.kernel, energy, x, steps, plan.rows)
+    return ChainOptions(compiled, _dtype(settings.chain_dtype, plan.kernel, compiled, x), timer)
 
 
 def decide_compile(choice: Compile, kernel: Kernel, energy: nn.Module, x: Tensor, steps: float, rows: int) -> bool:
@@ -68,17 +74,16 @@ def gradient_flops(energy: nn.Module, x: Tensor) -> float:
     return 2.0 * float(counter.get_total_flops())
 
 
-def _dtype(choice: str, noise: Snapshot, x: Tensor) -> torch.dtype | None:
-    assert noise.sampler is not None
-    if choice == "bfloat16" and noise.sampler.exact:
-        name = type(noise.sampler).__name__
+def _dtype(choice: str, kernel: Kernel, compiled: bool, x: Tensor) -> torch.dtype | None:
+    if choice == "bfloat16" and kernel.exact:
+        name = type(kernel).__name__
         raise InputError(f"{name} accepts by energies, which bfloat16 is too coarse for; chain_dtype float32 or auto")
     if choice == "bfloat16" and not has_fast_bfloat16(x.device):
         warnings.warn(
             "this device only emulates bfloat16, which can be far slower; chain_dtype auto knows", stacklevel=5
         )
-    if choice == "auto" and not (noise.sampler.exact or is_vector(x.shape[1:])):
-        choice = "bfloat16" if noise.compile_chains and has_fast_bfloat16(x.device) else choice
+    if choice == "auto" and not (kernel.exact or is_vector(x.shape[1:])):
+        choice = "bfloat16" if compiled and has_fast_bfloat16(x.device) else choice
     return torch.bfloat16 if choice == "bfloat16" else None
 
 

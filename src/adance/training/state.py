@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from adance.energies.frozen import freeze
-from adance.objectives.objective import Objective
+from adance.objectives.objective import ChainPlan, Objective
+from adance.samplers.kernel import Kernel
 from adance.training import checkpoint as ckpt
 from adance.training.average import WeightAverage
 from adance.training.optimizers import Optimizers
@@ -23,7 +24,9 @@ class TrainingState:
 
     Attributes:
         energy: The energy, bare.
-        objective: The objective, prepared.
+        objective: The objective.
+        plan: Its chains, if it has chains.
+        kernel: The kernel that samples are drawn with, if the objective has chains.
         optimizers: The optimisers.
         average: The moving average of the weights, where there is one.
         generator: Source of randomness.
@@ -33,6 +36,8 @@ class TrainingState:
 
     energy: nn.Module
     objective: Objective
+    plan: ChainPlan | None
+    kernel: Kernel | None
     optimizers: Optimizers
     average: WeightAverage | None
     generator: torch.Generator
@@ -43,6 +48,11 @@ class TrainingState:
         """Log Z where the objective learns it."""
         value = self.objective.log_normalizer()
         return None if value is None else float(value)
+
+    @property
+    def chain_runs(self) -> float | None:
+        """How many runs most chains from noise have behind them, if there are such chains."""
+        return None if self.plan is None else self.plan.runs
 
     def as_run(self, folder: RunFolder, data: dict[str, Any]) -> Run:
         """The run as it stands: a frozen copy of the model, of averaged weights where there are any.
@@ -55,12 +65,12 @@ class TrainingState:
         return Run(
             folder=folder,
             energy=freeze(self.energy if self.average is None else self.average.energy),
-            kernel=self.objective.sampler,
+            kernel=self.kernel,
             data=data,
             step=self.step,
             averaged=self.average is not None,
             log_normalizer=self.log_normalizer(),
-            chain_runs=self.objective.chain_runs,
+            chain_runs=self.chain_runs,
             buffer=next((buffer.clone() for buffer in buffers.values()), None),
         )
 
@@ -80,7 +90,7 @@ class TrainingState:
             "step": self.step,
             "seconds": self.seconds,
             "log_normalizer": self.log_normalizer(),
-            "chain_runs": self.objective.chain_runs,
+            "chain_runs": self.chain_runs,
         }
         ckpt.save_checkpoint(folder.checkpoint(self.step), tensors, numbers)
         ckpt.thin_out([folder.checkpoint(step) for step in folder.checkpoint_steps()])

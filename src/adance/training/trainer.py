@@ -3,18 +3,17 @@
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
-from adance.energies.conditional import conditioned
+from adance.energies.conditional import given, takes_condition
 from adance.energies.energy import refuse_batch_norm, unwrap
 from adance.errors import InputError
-from adance.objectives.objective import LossOutput, Objective
+from adance.objectives.objective import LossOutput, Recipe, Setting
 from adance.training.average import WeightAverage
 from adance.training.batches import Batches
 from adance.training.config import data_of, energy_of, make_config, objective_of, seeded, settings_of
@@ -30,7 +29,7 @@ from adance.training.run import Run
 from adance.training.run_folder import RunFolder
 from adance.training.run_picture import has_picture
 from adance.training.settings import Settings
-from adance.training.speed import set_chains
+from adance.training.speed import chain_options
 from adance.training.state import TrainingState
 
 
@@ -56,7 +55,7 @@ class Trainer:
     def __init__(
         self,
         energy: nn.Module,
-        objective: Objective,
+        objective: Recipe,
         data: Dataset,
         settings: Settings | None = None,
         out: str | Path | None = None,
@@ -76,7 +75,7 @@ class Trainer:
         if not _resuming:
             self.folder.refuse_taken()
         self.accelerator = make_accelerator(device, trackers, self.folder.path)
-        self.data, self.objective = data, objective.to(self.device)
+        self.data = data
         self.generator = torch.Generator(self.device).manual_seed(self.settings.seed + self.accelerator.process_index)
         self.batches = Batches(
             data, self.settings, self.device, self.accelerator.process_index, self.accelerator.num_processes
@@ -86,7 +85,7 @@ class Trainer:
         )
         self._new = not _resuming
         self.profile = Profile(self.device, profile)
-        self._set_up(energy.to(self.device))
+        self._set_up(energy.to(self.device), objective)
 
     @classmethod
     def resume(
@@ -94,7 +93,7 @@ class Trainer:
         folder: str | Path,
         data: Dataset | None = None,
         energy: nn.Module | None = None,
-        objective: Objective | None = None,
+        objective: Recipe | None = None,
         steps: int | None = None,
         **options: Any,
     ) -> "Trainer":
@@ -144,10 +143,10 @@ class Trainer:
         """
         if self._new:
             self._create()
-        began = time.monotonic() - self.state.seconds
+        began, gradients_before = time.monotonic() - self.state.seconds, self.objective.energy_gradients
         with interrupt_flag() as interrupted, self.reporter.training(self.step), kept_memory(self.device):
             if self.step < self.settings.steps:
-                self.reporter.announce(unwrap(self.energy), self.objective, self.step)
+                self.reporter.announce(unwrap(self.energy), self.recipe, self.step)
             while self.step < self.settings.steps:
                 out = self._optimize(self.step + 1)
                 self.state.step += 1
@@ -164,52 +163,70 @@ class Trainer:
         self.reporter.end()
         if self.profile.on and self.accelerator.is_main_process:
             x = self.data.batch(torch.zeros(1, dtype=torch.int64)).to(self.device)
-            with self._conditioned_on_one():
-                print(self.profile.report(unwrap(self.energy), self.objective, x), file=sys.stderr)
+            gradients = self.objective.energy_gradients - gradients_before
+            table = self.profile.report(given(unwrap(self.energy), self.condition), x, gradients, self.chains.dtype)
+            print(table, file=sys.stderr)
         return self.run()
 
     def run(self) -> Run:
         """The run as it stands: a frozen copy of the model, of averaged weights where there are any."""
         return self.state.as_run(self.folder, self.data_description)
 
-    def _set_up(self, energy: nn.Module) -> None:
+    def _set_up(self, energy: nn.Module, objective: Recipe) -> None:
         sample = spread_rows(self.data).to(self.device)
         check_energy(energy, sample[:2], self.data)
+        self.conditional = takes_condition(energy)
         self.data_description = describe_data(self.data, sample)
         fit_base = getattr(energy, "fit_base", None)
         if fit_base is not None:
             fit_base(sample)
         # first of all, since with many processes it brings all to the weights of the first
         self.energy = self.accelerator.prepare(energy)
-        with self._conditioned_on_one():
-            self.objective.prepare(self.energy, sample, self.settings.batch_size, self.generator)
-            self.profile.watch_chains(self.objective)
-            set_chains(self.objective, unwrap(self.energy), sample, self.settings)
+        setting = Setting(self.data.event_shape, self.settings.batch_size, self.conditional)
+        self.recipe, plan = objective.resolve(setting), objective.chain_plan(setting)
+        one = given(energy, self.condition)
+        self.chains = chain_options(plan, one, sample, self.settings, self.profile.chain)
+        self.objective = self.recipe.build(
+            self.energy,
+            sample,
+            batch_size=self.settings.batch_size,
+            generator=self.generator,
+            condition=self.condition,
+            chains=self.chains,
+        ).to(self.device)
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
-        self.state = TrainingState(unwrap(self.energy), self.objective, self.optimizers, self.average, self.generator)
+        self.state = TrainingState(
+            unwrap(self.energy),
+            self.objective,
+            plan,
+            objective.kernel(setting),
+            self.optimizers,
+            self.average,
+            self.generator,
+        )
         self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.look_every = 1 if self.device.type == "cpu" else 20
 
-    def _conditioned_on_one(self) -> AbstractContextManager[None]:
-        """Inside, a conditional energy is that of the first row's label, whatever rows it is given."""
-        labels = self.data.train_labels
-        return conditioned(unwrap(self.energy), None if labels is None else labels[:1].to(self.device))
+    @property
+    def condition(self) -> Tensor | None:
+        """The first row's label ``(1,)``, for a conditional energy."""
+        return self.batches.labels_of(torch.zeros(1, dtype=torch.int64)) if self.conditional else None
 
     def _optimize(self, step: int) -> LossOutput:
         with self.profile.part("data"):
             x = self.batches.batch(step, self.generator)
         with self.profile.part("forward/backward"):
-            with conditioned(unwrap(self.energy), self.batches.labels(step)):
-                out = self.objective.loss(self.energy, x, self.generator)
+            condition = {"condition": self.batches.labels(step)} if self.conditional else {}
+            out = self.objective.loss(self.energy, x, self.generator, **condition)
             self.optimizers.zero_grad()
             self.accelerator.backward(out.value)
         self.profile.saw(out)
         self.optimizers.average_objective_gradients()
         norm = self.optimizers.clip_gradients()
         self.optimizers.step(step, self.guard.watch(out, norm, step))
-        self.objective.after_step(self.energy, step)
+        self.objective.after_step(self.energy, step, out)
         if self.average is not None:
             self.average.update(unwrap(self.energy), step)
         return out
@@ -235,7 +252,7 @@ class Trainer:
 
     def _create(self) -> None:
         if self.accelerator.is_main_process:
-            config = make_config(self.data, unwrap(self.energy), self.objective, self.settings)
+            config = make_config(self.data, unwrap(self.energy), self.recipe, self.settings)
             self.folder.create(config, self.data_description)
         self._new = False
         self._checkpoint()

@@ -11,7 +11,7 @@ from adance.energies.frozen import freeze, refresh
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
-from adance.samplers.weights import effective_sample_share
+from adance.samplers.weights import finite_sample_share, longest_step
 
 LogDensity = Callable[[Tensor], Tensor]
 
@@ -21,18 +21,21 @@ LEAST_SHARE = 0.25
 BRIDGE_STEPS = 5
 """Steps of the chains between two weightings."""
 
-LEAST_STEP = 0.01
-"""Least part of the way that a weighting covers, whatever it leaves."""
+SHORTEST_STEP = 0.01
+"""Smallest part of the path that a weighting covers, even if it leaves fewer chains."""
+
+HALVINGS = 20
+"""Bisections in the search for a step."""
 
 ROWS_AT_ONCE = 5000
 
 
-class Followed(NamedTuple):
+class Moved(NamedTuple):
     """How chains came to their new law.
 
     Attributes:
         share: Effective share of the chains, had they been weighted at once.
-        gradients: Energy gradients spent on the way, all chains together.
+        gradients: Energy gradients spent, all chains together.
         step_size: The kernel's, after adaptation.
     """
 
@@ -42,19 +45,19 @@ class Followed(NamedTuple):
 
 
 @torch.no_grad()
-def follow(
+def reweight_and_move(
     buffer: ReplayBuffer,
     before: LogDensity,
     after: LogDensity,
     kernel: Kernel,
     generator: torch.Generator | None = None,
     step_size: Tensor | None = None,
-) -> Followed:
+) -> Moved:
     """Make chains of the law ``before`` chains of the law ``after``.
 
-    Weights ``after(x)/before(x)`` do that exactly, for any two laws, but where they leave few chains that count. Then
-    it is done in parts: with weights to the power of as much of the way as leaves a quarter of the chains, resampling,
-    and some steps of the kernel under the law between, ``before^(1−t)·after^t``.
+    Weights ``after(x)/before(x)`` do that exactly for any two laws, unless they leave few chains that count. Then it is
+    done in parts: with weights to the power of as much of the path as leaves a quarter of the chains, resampling, and
+    some steps of the kernel under the law between, ``before^(1−t)·after^t``.
 
     Args:
         buffer: The chains, all of equal weight, before and after.
@@ -64,17 +67,17 @@ def follow(
         generator: Source of randomness.
         step_size: As for :func:`~adance.samplers.run_chains`.
     """
-    way, gradients, share = 0.0, 0, None
+    done, gradients, share = 0.0, 0, None
     while True:
         gain = _on_all(buffer.samples, lambda x: after(x).double() - before(x).double())
-        step = _longest_step(gain, 1 - way)
+        step = _next_step(gain, 1 - done)
         if share is None:
-            share = effective_share(gain)
+            share = finite_sample_share(gain)
         buffer.resample(step * gain, generator)
-        way += step
-        if way >= 1:
-            return Followed(share, gradients, step_size)
-        between = _between(before, after, way, kernel.temperature)
+        done += step
+        if done >= 1:
+            return Moved(share, gradients, step_size)
+        between = _between(before, after, done, kernel.temperature)
         steps = min(BRIDGE_STEPS, kernel.steps)
         chains = run_chains(
             kernel, between, buffer.samples, steps, generator=generator, adapt=steps, step_size=step_size
@@ -84,8 +87,8 @@ def follow(
         gradients, step_size = gradients + chains.gradients, chains.step_size
 
 
-class Follower(nn.Module):
-    """Brings a buffer of chains from the law of a model as it was to that of the model as it is.
+class Population(nn.Module):
+    """Keeps a buffer of chains at the law of a model that changes.
 
     Args:
         energy: The model, of which a copy is kept.
@@ -101,47 +104,43 @@ class Follower(nn.Module):
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
         self.register_buffer("share", torch.ones(()))
 
-    def bring(
+    def follow(
         self,
         buffer: ReplayBuffer,
         energy: nn.Module,
         kernel: Kernel,
         generator: torch.Generator | None = None,
         step_size: Tensor | None = None,
-    ) -> Followed:
-        """To the law ``exp(−E/T)`` of a frozen ``energy``; at first from the start's, later from the last one's."""
+    ) -> Moved:
+        """Move the buffer to the law ``exp(−E/T)`` of a frozen ``energy``.
+
+        It comes from the law of the buffer's start at the first call, and later from the law of the call before.
+        """
         before = _log_density(self.followed, kernel.temperature) if self.started else self.start
+        after = _log_density(energy, kernel.temperature)
         with reading(energy), reading(self.followed):
-            found = follow(buffer, before, _log_density(energy, kernel.temperature), kernel, generator, step_size)
+            moved = reweight_and_move(buffer, before, after, kernel, generator, step_size)
         refresh(self.followed, energy)
         self.started.fill_(True)
-        self.share.copy_(found.share)
-        return found
+        self.share.copy_(moved.share)
+        return moved
 
 
 def _log_density(energy: nn.Module, temperature: float) -> LogDensity:
     return lambda x: -evaluate(energy, x) / temperature
 
 
-def effective_share(log_weights: Tensor) -> Tensor:
-    """Effective sample size of weights ``exp(log_weights)`` ``(M,)`` as a share of M; those not finite count as 0."""
-    log_weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf)
-    return effective_sample_share(log_weights).nan_to_num(0.0)
+def _next_step(gain: Tensor, rest: float) -> float:
+    """The longest step of the ``rest`` of the path that leaves :data:`LEAST_SHARE` of the chains."""
+
+    def keeps(step: float) -> bool:
+        return bool(finite_sample_share(step * gain) >= LEAST_SHARE)
+
+    return longest_step(keeps, rest, SHORTEST_STEP, HALVINGS)
 
 
-def _longest_step(gain: Tensor, rest: float) -> float:
-    """The longest step of the ``rest`` of the way that leaves :data:`LEAST_SHARE` of the chains."""
-    if effective_share(rest * gain) >= LEAST_SHARE:
-        return rest
-    low, high = 0.0, rest
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if effective_share(middle * gain) >= LEAST_SHARE else (low, middle)
-    return min(rest, max(low, LEAST_STEP))
-
-
-def _between(before: LogDensity, after: LogDensity, way: float, temperature: float) -> LogDensity:
-    return lambda x: -temperature * ((1 - way) * before(x) + way * after(x))
+def _between(before: LogDensity, after: LogDensity, done: float, temperature: float) -> LogDensity:
+    return lambda x: -temperature * ((1 - done) * before(x) + done * after(x))
 
 
 def _on_all(x: Tensor, function: LogDensity) -> Tensor:

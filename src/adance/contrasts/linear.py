@@ -1,0 +1,24 @@
+"""Maximum likelihood as a contrast: the difference of mean energies."""
+
+from torch import Tensor
+
+from adance.contrasts.contrast import Contrast
+
+
+class Linear(Contrast):
+    """``mean r(noise) − mean r(data)``, whose gradient is the likelihood's if the noise is the model itself.
+
+    The noise's energy has no part in that gradient, so r is taken as −E: the loss is ``mean E(data) − mean E(noise)``.
+    """
+
+    ignores_constant = True
+    ignores_noise_energy = True
+
+    @property
+    def curvature(self) -> float:
+        """1."""
+        return 1.0
+
+    def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """The loss from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
+        return r_noise.mean() - r_data.mean()

@@ -1,0 +1,84 @@
+"""When a snapshot is refreshed: every K optimizer steps, or when little is left to learn from it."""
+
+from typing import Literal
+
+from adance.errors import InputError
+from adance.noises.noise import Separation
+from adance.numbers import is_whole
+
+Interval = int | Literal["auto"]
+
+LONGEST = 50
+"""With ``auto``, the number of optimizer steps after which a snapshot is refreshed in any case."""
+
+STALE_WEIGHT = 0.2
+"""With ``auto``, a snapshot is stale when the weight of data has fallen to this share of its first value."""
+
+LEAST_SHARE = 0.5
+"""With ``auto`` and reweighted chains, it is stale when less than this effective share of them would be left."""
+
+
+def check_interval(interval: object) -> None:
+    """Check an interval.
+
+    Raises:
+        InputError: It is neither ``auto`` nor a whole number of at least 1.
+    """
+    if not (interval == "auto" or (is_whole(interval) and interval >= 1)):  # type: ignore[operator]
+        raise InputError(f"interval must be a number of optimizer steps, at least 1, or 'auto', got {interval!r}")
+
+
+def longest_interval(interval: Interval) -> int:
+    """K, or the greatest value that it can take with ``auto``."""
+    return LONGEST if interval == "auto" else int(interval)
+
+
+class RefreshRule:
+    """Counts steps and refreshes, and says when the next one is due.
+
+    Args:
+        interval: K ≥ 1, or ``auto``.
+        reweights: Whether chains are reweighted at each refresh, which decides what ``auto`` looks at.
+
+    Raises:
+        InputError: The interval is neither.
+
+    Attributes:
+        adaptive: Whether the interval is ``auto``.
+        interval: K; with ``auto`` its greatest value.
+        count: Refreshes so far.
+    """
+
+    def __init__(self, interval: Interval, reweights: bool = False) -> None:
+        check_interval(interval)
+        self.adaptive, self.interval, self.reweights = interval == "auto", longest_interval(interval), reweights
+        self.age, self.count, self._first_weight = 0, 0, 0.0
+
+    def due(self, step: int, separation: Separation) -> bool:
+        """Whether to refresh after optimizer step number ``step``, counted from 1, whose batch showed ``separation``.
+
+        With ``auto`` it waits for the device.
+        """
+        stale = self.adaptive and self._is_stale(separation)
+        self.age += 1
+        due = (stale or self.age >= self.interval) if self.adaptive else step % self.interval == 0
+        if due:
+            self.age, self.count = 0, self.count + 1
+        return due
+
+    def _is_stale(self, separation: Separation) -> bool:
+        if self.reweights:
+            return bool(separation.noise_share() < LEAST_SHARE)
+        weight = float(separation.data_weight())
+        if self.age == 0:
+            self._first_weight = weight
+        return weight < STALE_WEIGHT * self._first_weight
+
+    def state(self) -> list[float]:
+        """What another needs to continue from here."""
+        return [self.age, self.count, self._first_weight]
+
+    def restore(self, state: list[float]) -> None:
+        """Continue from :meth:`state`."""
+        age, count, self._first_weight = state
+        self.age, self.count = int(age), int(count)

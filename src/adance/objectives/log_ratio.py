@@ -1,0 +1,55 @@
+"""The log-ratio of model and noise, and what becomes of its unknown constant."""
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from adance.configurable import Configurable
+from adance.contrasts.contrast import Contrast
+from adance.errors import InputError
+from adance.numbers import check_real
+
+Constant = Literal["none", "learned", "centered", "margin"]
+
+
+class LogRatio(Configurable, nn.Module):
+    """``r(x) = (E_n(x) − E_θ(x))/T − c``, computed as ``T·r`` in units of energy.
+
+    An unnormalized noise leaves ``log(Z_θ/Z_n)`` out of r; c says what becomes of it.
+
+    Args:
+        temperature: T ≥ 0, at which the two energies are compared; at 0 the loss is its limit.
+        constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c is the constant at which the
+            loss of the batch is least, and no gradient passes through it. ``margin``: c = δ/T: data push until their
+            energy is δ below the noise's, and noise resists only once it has sunk by more than δ.
+        margin: δ, in units of energy.
+
+    Raises:
+        InputError: T is negative or not finite, δ is not finite, or is not 0 and the constant is not ``margin``.
+    """
+
+    def __init__(self, temperature: float = 1.0, constant: Constant = "none", margin: float = 0.0) -> None:
+        super().__init__()
+        check_real("ratio_temperature", temperature, 0)
+        check_real("margin", margin)
+        if constant not in get_args(Constant):
+            raise InputError(f"constant must be one of {', '.join(get_args(Constant))}, got {constant!r}")
+        if constant != "margin" and margin != 0:
+            raise InputError(f"margin={margin} needs constant='margin', got constant={constant!r}")
+        self.temperature, self.constant, self.margin = temperature, constant, margin
+        self.log_z = nn.Parameter(torch.zeros(())) if constant == "learned" else None
+
+    def forward(self, d: Tensor, n: int, contrast: Contrast) -> Tensor:
+        """``T·r`` ``(B + M,)`` without the margin, from ``d = E_n − E_θ`` of ``n`` = B data followed by noise."""
+        if self.log_z is not None:
+            d = d - self.temperature * self.log_z
+        if self.constant == "centered":
+            seen = d.detach()
+            scale = self.scale(seen)
+            d = d - scale * contrast.constant(seen[:n] / scale, seen[n:] / scale)
+        return d
+
+    def scale(self, d: Tensor) -> Tensor | float:
+        """T, and at T = 0 a number that is small next to all of ``d``."""
+        return self.temperature or d.abs().max().clamp(min=1e-30) * 1e-6

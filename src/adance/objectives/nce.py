@@ -1,0 +1,230 @@
+"""Contrastive objectives whose noise does not change."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
+
+from torch.distributions import Distribution
+
+from adance.contrasts.bregman import Bregman, Logistic
+from adance.contrasts.conditional import Conditional
+from adance.contrasts.contrast import Contrast
+from adance.contrasts.named import Psi, named_bregman
+from adance.contrasts.ranking import Ranking
+from adance.energies.analytic import Density
+from adance.noises.fixed import FittedNoise, FixedNoise
+from adance.noises.flow import Flow
+from adance.noises.noise import NoiseRecipe
+from adance.noises.perturbation import Bandwidth, Perturbation
+from adance.numbers import check_real
+from adance.objectives.contrastive import Contrastive
+from adance.objectives.log_ratio import Constant, LogRatio
+from adance.objectives.objective import Recipe, Setting, Site
+
+NoiseName = Literal["gaussian", "uniform", "mixture", "flow"]
+T = TypeVar("T", bound="TwoParts")
+NoiseLike = NoiseName | NoiseRecipe | Density | Distribution
+
+
+def as_noise(noise: NoiseLike) -> NoiseRecipe:
+    """The noise of that name, a noise itself, or any density as one.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    if isinstance(noise, NoiseRecipe):
+        return noise
+    if isinstance(noise, str):
+        return Flow() if noise == "flow" else FittedNoise(noise)
+    return FixedNoise(noise)
+
+
+class TwoParts(Recipe):
+    """A recipe that is a contrast and a noise; both are made when it is, so that what they refuse is refused there."""
+
+    normalize: bool = True
+    energy_penalty: float = 0.0
+    learn_log_z: bool = False
+
+    @abstractmethod
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """The contrast and the noise."""
+
+    def __post_init__(self) -> None:
+        """Make the parts."""
+        self.parts()
+        check_real("energy_penalty", self.energy_penalty, 0)
+
+    def resolve(self: T, setting: Setting) -> T:
+        """With a noise that leaves no number open."""
+        noise = getattr(self, "noise", None)
+        if not isinstance(noise, NoiseRecipe):
+            return self
+        return replace(self, noise=noise.resolve(setting.event_shape))  # type: ignore[type-var]
+
+    def build_for(self, site: Site) -> Contrastive:
+        """The objective, its noise fitted to the data."""
+        contrast, recipe = self.parts()
+        noise = recipe.build(site.data, site.generator)
+        constant: Constant = "learned" if self.learn_log_z else "none"
+        ratio = LogRatio(noise.temperature if contrast.saturates else 1.0, constant)
+        return Contrastive(contrast, noise, ratio, normalize=self.normalize, energy_penalty=self.energy_penalty)
+
+
+@dataclass(frozen=True)
+class ContrastiveRecipe(TwoParts):
+    """Any contrast with any noise that does not follow the model.
+
+    Args:
+        contrast: What turns log-ratios into a loss.
+        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        learn_log_z: Learn log Z as a parameter; else it is 0.
+        normalize: Divide the loss by the contrast's curvature.
+        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+
+    Raises:
+        InputError: ``energy_penalty`` is below 0 or the noise unknown.
+    """
+
+    contrast: Contrast
+    noise: NoiseLike = "gaussian"
+    learn_log_z: bool = False
+    normalize: bool = True
+    energy_penalty: float = 0.0
+
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """The contrast and the noise."""
+        return self.contrast, as_noise(self.noise)
+
+
+@dataclass(frozen=True)
+class NCE(TwoParts):
+    """Noise-contrastive estimation (thesis 2.13): data are told from a fixed noise by logistic regression.
+
+    With ``r = −E(x) − log Z − log p_n(x)`` the loss is ``−E_data[log σ(r − log ν)] − ν E_noise[log σ(log ν − r)]``,
+    r being ``(B,)`` on data and ``(B, ν)`` on noise.
+
+    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1. Choose it where a noise is known that covers the
+    data closely, and a density is wanted: no chains are needed. Where noise and data hardly overlap it learns little.
+
+    Args:
+        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        noises: ν, noise samples per datum.
+        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
+        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+
+    Raises:
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or the noise unknown.
+    """
+
+    noise: NoiseLike = "gaussian"
+    noises: int = 1
+    learn_log_z: bool = True
+    normalize: bool = True
+    energy_penalty: float = 0.0
+
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """The logistic contrast and the noise."""
+        return Logistic(self.noises), as_noise(self.noise)
+
+
+@dataclass(frozen=True)
+class BRM(TwoParts):
+    """Bregman ratio matching (thesis 4.8): the ratio p_data/p_n is fitted under any convex Ψ.
+
+    The loss is ``E_noise[S0(r)] − E_data[S1(r)]`` with ``r = −E(x) − log Z − log p_n(x)``, ``(B,)`` on data and
+    ``(B, ν)`` on noise; S1 = Ψ'(e^r), S0 = e^r Ψ'(e^r) − Ψ(e^r).
+
+    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1; ``e^r`` is the density ratio, positive
+    everywhere. Choose it for a ratio of two samples (give the second as noise), or to compare Ψ: high powers weigh the
+    places where data are many times likelier than noise. Logistic is the most stable, ``hellinger`` next.
+
+    Args:
+        psi: Ψ by name, or a Bregman object, which has its own number of noises.
+        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        noises: ν, noise samples per datum.
+        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        normalize: Divide the loss by Ψ''(1).
+        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+
+    Raises:
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or Ψ or the noise unknown.
+    """
+
+    psi: Psi | Bregman = "kl"
+    noise: NoiseLike = "gaussian"
+    noises: int = 1
+    learn_log_z: bool = True
+    normalize: bool = True
+    energy_penalty: float = 0.0
+
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """Ψ and the noise."""
+        return named_bregman(self.psi, self.noises), as_noise(self.noise)
+
+
+@dataclass(frozen=True)
+class RankingNCE(TwoParts):
+    """Ranking noise-contrastive estimation (thesis 2.16): which of L is the datum?
+
+    With ``r = −E(x) − log p_n(x)``, ``(B,)`` on data and ``(B, L − 1)`` on noise, the loss is the cross-entropy of
+    ``softmax(log ρᵢ + rᵢ)`` over each datum and its noises.
+
+    Estimates the density up to its constant, at T = 1: log Z cancels. Choose it as NCE, where no log Z is wanted or
+    the noise's own is unknown; many noises per datum bring it close to likelihood.
+
+    Args:
+        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        noises: L − 1, noise samples per datum.
+        probabilities: ρ, the probability of each of the L places; ``equal`` by default.
+        normalize: Divide the loss by 1 − Σρ² = (L − 1)/L.
+        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+
+    Raises:
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, the noise unknown, or the probabilities are not L
+            positive numbers that sum to 1.
+    """
+
+    noise: NoiseLike = "gaussian"
+    noises: int = 10
+    probabilities: Sequence[float] | Literal["equal"] = "equal"
+    normalize: bool = True
+    energy_penalty: float = 0.0
+
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """The ranking contrast and the noise."""
+        places = None if isinstance(self.probabilities, str) else self.probabilities
+        return Ranking(self.noises, places), as_noise(self.noise)
+
+
+@dataclass(frozen=True)
+class ConditionalNCE(TwoParts):
+    """Conditional noise-contrastive estimation (thesis 3.1, 3.2): a datum is told from noise drawn around it.
+
+    With ``y = x + σξ`` the loss is the mean of ``softplus(E(x) − E(y))`` over each datum ``(B,)`` and its noises
+    ``(B, M)``: the symmetric p_n(y|x) and log Z cancel from the ratio of a pair.
+
+    Estimates the density up to its constant, at T = 1. Choose it where no noise that covers the data is known: it
+    needs none, and no chains. It compares only places about σ apart: modes farther apart get wrong relative weights,
+    and where σ is too small or too large the gradient vanishes.
+
+    Args:
+        bandwidth: σ; ``scaled`` is sᵢ/√D in axis i, with the data's standard deviation sᵢ.
+        noises: M, noise samples per datum.
+        normalize: Divide the loss by ½.
+        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+
+    Raises:
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or the bandwidth not above 0.
+    """
+
+    bandwidth: Bandwidth = "scaled"
+    noises: int = 10
+    normalize: bool = True
+    energy_penalty: float = 0.0
+
+    def parts(self) -> tuple[Contrast, NoiseRecipe]:
+        """The conditional contrast and the perturbation."""
+        return Conditional(self.noises), Perturbation(self.bandwidth)

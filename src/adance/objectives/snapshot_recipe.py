@@ -1,0 +1,60 @@
+"""Every number of a noise that is a snapshot of the model, and how it is built."""
+
+from dataclasses import dataclass, replace
+
+from adance.energies.frozen import freeze
+from adance.noises.refresh import Interval, longest_interval
+from adance.noises.snapshot import Snapshot
+from adance.objectives.objective import ChainPlan, Setting, Site
+from adance.samplers.defaults import default_start_law, warn_of_noise
+from adance.samplers.kernel import Kernel
+from adance.samplers.model_chains import ModelChains
+from adance.samplers.starts import ChainStarts, StartKind, runs_since_noise
+
+
+@dataclass(frozen=True)
+class SnapshotRecipe:
+    """A snapshot noise; see :class:`~adance.noises.Snapshot` and :class:`~adance.samplers.ChainStarts`.
+
+    Attributes:
+        sampler: The kernel of the chains.
+        start: Where chains start.
+        rejuvenation: R.
+        interval: K, or ``auto``.
+        pool: Chains run at each refresh; 0 for a batch at every step.
+        buffer: Chains that the buffer holds.
+        snapshots: m.
+    """
+
+    sampler: Kernel
+    start: StartKind
+    rejuvenation: float
+    interval: Interval
+    pool: int
+    buffer: int
+    snapshots: int = 1
+
+    def plan(self, setting: Setting) -> ChainPlan:
+        """The chains in training."""
+        every = longest_interval(self.interval) if self.pool else 1
+        runs = runs_since_noise(self.start, self.rejuvenation)
+        return ChainPlan(self.sampler, self.pool or setting.batch_size, every, runs)
+
+    def with_steps(self, steps: int) -> "SnapshotRecipe":
+        """The same with chains of ``steps`` steps."""
+        return replace(self, sampler=self.sampler.with_steps(steps))
+
+    def build(self, site: Site) -> Snapshot:
+        """The noise for an energy and data.
+
+        Raises:
+            InputError: The kernel cannot take the starts.
+        """
+        warn_of_noise(self.sampler, site.data)
+        frozen = freeze(site.energy)
+        law = default_start_law(site.data)
+        starts = ChainStarts(law, self.start, self.rejuvenation, self.buffer, site.generator)
+        chains = ModelChains(frozen, self.sampler, starts, site.data, site.chains)
+        if not site.setting.conditional:
+            chains.check_units(frozen)
+        return Snapshot(frozen, chains, site.data, self.interval, self.pool, self.snapshots)

@@ -1,0 +1,132 @@
+"""Chains of a model that changes: where they start, how they run, and what is kept of them between runs."""
+
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from adance.energies.conditional import given
+from adance.energies.energy import reading
+from adance.energies.fast import chain_copy
+from adance.energies.frozen import refresh
+from adance.samplers.chains import run_chains
+from adance.samplers.kernel import Kernel
+from adance.samplers.smc import Population
+from adance.samplers.starts import ChainStarts
+
+
+@dataclass(frozen=True)
+class ChainOptions:
+    """How chains are computed.
+
+    Attributes:
+        compile: Run them as compiled programs.
+        dtype: Type in which their copy of the energy multiplies; ``None`` for the energy's own.
+        timer: Makes a context that chains run in, to measure their time.
+    """
+
+    compile: bool = False
+    dtype: torch.dtype | None = None
+    timer: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+
+class ModelChains(nn.Module):
+    """Runs chains on snapshots of a model.
+
+    Args:
+        energy: The first snapshot, frozen.
+        kernel: The kernel of the chains.
+        starts: Where they start.
+        data: Data ``(N, *event)``, whose dtype and device the chains have.
+        options: How they are computed.
+    """
+
+    record: Tensor
+
+    def __init__(
+        self, energy: nn.Module, kernel: Kernel, starts: ChainStarts, data: Tensor, options: ChainOptions
+    ) -> None:
+        super().__init__()
+        self.kernel, self.starts, self.options, self.gradients = kernel, starts, options, 0
+        follows = starts.kind == "reweighted"
+        self.population = Population(energy, starts.noise.log_prob).to(data.device) if follows else None
+        self.register_buffer("record", data.new_zeros(3))
+        self._step_size: Tensor | None = None
+        self._copy: tuple[nn.Module, ...] = ()  # in a tuple, so that it is not part of the state
+
+    def check_units(self, energy: nn.Module) -> None:
+        """Let the kernel see the buffer: one for other values than its starts says so before anything is written.
+
+        Raises:
+            InputError: The kernel cannot take the starts.
+        """
+        if self.starts.buffer is not None and self.kernel.gradients_at_init == 0:
+            with reading(energy), torch.no_grad():
+                self.kernel.init(energy, self.starts.buffer.samples[:2])
+
+    def follow(self, energy: nn.Module, generator: torch.Generator | None) -> None:
+        """Bring reweighted chains to the law of a new snapshot ``energy``; others stay where they are."""
+        if self.population is None or self.starts.buffer is None:
+            return
+        with self.options.timer():
+            moved = self.population.follow(self.starts.buffer, energy, self.kernel, generator, self._step_size)
+        self._step_size, self.gradients = moved.step_size, self.gradients + moved.gradients
+
+    def run(
+        self,
+        energy: nn.Module,
+        n: int,
+        data: Tensor,
+        generator: torch.Generator | None = None,
+        condition: Tensor | None = None,
+    ) -> Tensor:
+        """Ends ``(n, *event)`` of chains on the snapshot ``energy``, for data ``(B, *event)``."""
+        with self.options.timer():
+            start = self.starts.draw(n, data, generator)
+            chains = run_chains(
+                self.kernel,
+                given(self._copy_of(energy, start.x, condition), condition),
+                start.x,
+                generator=generator,
+                adapt=self.kernel.steps,
+                step_size=self._step_size,
+                compile=self.options.compile,
+            )
+        self._step_size = chains.step_size
+        self.gradients += chains.gradients
+        restarted = self.record[2] + (~chains.finite).sum()
+        self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted]))
+        return self.starts.store(chains.x, chains.finite, start.slots, generator)
+
+    def _copy_of(self, energy: nn.Module, x: Tensor, condition: Tensor | None) -> nn.Module:
+        """The copy that chains follow, with the present weights of the snapshot ``energy``."""
+        if self._copy:
+            refresh(self._copy[0].to(self.record.device), energy)
+        else:
+            self._copy = (chain_copy(energy, x, self.options.dtype, condition),)
+        return self._copy[0]
+
+    def metrics(self) -> dict[str, Tensor]:
+        """Of the last chains: mean gradient norm v and acceptance. So far: chains restarted and gradients spent.
+
+        For reweighted chains also the effective share that the last weights would have left at once.
+        """
+        names = ("gradient_norm", "acceptance", "restarted_chains")
+        share = {} if self.population is None else {"chain_share": self.population.share.clone()}
+        spent = {"energy_gradients": torch.tensor(self.gradients, dtype=torch.int64)}
+        return dict(zip(names, self.record.clone().unbind(), strict=True)) | share | spent
+
+    def get_extra_state(self) -> Tensor:
+        """What is neither weight nor buffer: gradients so far, and the step size."""
+        step_size = math.nan if self._step_size is None else float(self._step_size)
+        return torch.tensor([self.gradients, step_size], dtype=torch.float64)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Continue from :meth:`get_extra_state`."""
+        gradients, step_size = state.tolist()
+        self.gradients = int(gradients)
+        self._step_size = None if math.isnan(step_size) else self.record.new_tensor(step_size)
