@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from adance.data.toy import Toy
+from adance.data.toys2d import Toy
 from adance.data.transforms import Transform
 from adance.randomness import check_seed
 

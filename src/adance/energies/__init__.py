@@ -1,6 +1,6 @@
 """Energies: what they are, networks, densities in closed form, the Boltzmann family, and the frozen copy."""
 
-from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
+from adance.energies.analytic import Density, ExactDensity, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
 from adance.energies.by_class import ClassMLP
@@ -14,6 +14,7 @@ from adance.energies.ising import Ising, lattice
 from adance.energies.mixtures import FullGaussian, GaussianMixture
 from adance.energies.mlp import MLP
 from adance.energies.pairwise import Pairwise
+from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel
 from adance.energies.rbm import RBM
 from adance.energies.rbm_learning import fit_visible_bias, train_rbm
 from adance.energies.rings import Rings
@@ -26,6 +27,7 @@ __all__ = [
     "Banana",
     "BlockSampled",
     "Boltzmann",
+    "Checkerboard",
     "ClassMLP",
     "Completion",
     "Conditionals",
@@ -34,6 +36,7 @@ __all__ = [
     "DoubleWell",
     "Energy",
     "Enumerated",
+    "ExactDensity",
     "FullGaussian",
     "Funnel",
     "Gaussian",
@@ -42,7 +45,9 @@ __all__ = [
     "Given",
     "Hopfield",
     "Ising",
+    "NoisyCurves",
     "Pairwise",
+    "Pinwheel",
     "Rings",
     "Uniform",
     "advance_power_iteration",
