@@ -15,8 +15,7 @@ from adance.energies.mixtures import FullGaussian, GaussianMixture
 from adance.energies.mlp import MLP
 from adance.energies.pairwise import Pairwise
 from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel
-from adance.energies.rbm import RBM
-from adance.energies.rbm_learning import fit_visible_bias, train_rbm
+from adance.energies.rbm import RBM, fit_visible_bias
 from adance.energies.rings import Rings
 from adance.energies.spectral import advance_power_iteration, power_iteration_held
 from adance.energies.targets import Banana, DoubleWell, Funnel
@@ -62,5 +61,4 @@ __all__ = [
     "power_iteration_held",
     "reading",
     "refresh",
-    "train_rbm",
 ]
