@@ -1,8 +1,9 @@
-"""Pictures of a run's samples."""
+"""A run's samples in files: pictures and arrays."""
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -27,3 +28,10 @@ def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = N
             data = run.reload_data()
         rows = None if data is None else data.batch(torch.arange(min(len(data.train), 4 * len(samples))))
         save_plane(run.energy, rows, samples, path, run.sampler.temperature)
+
+
+def save_array(run: Run, samples: Tensor, path: Path) -> None:
+    """Write samples as ``x`` of an ``.npz``: vectors in the data's units, images clamped to [−1, 1]."""
+    x = samples.clamp(-1, 1) if run.data["kind"] == "image" else run.transform.to_data(samples)
+    with path.open("wb") as file:
+        np.savez_compressed(file, x=x.cpu().numpy())
