@@ -5,9 +5,9 @@
 64 visible and 16 hidden units in {0, 1}; scikit-learn's 8×8 digits, a pixel 1 where it is 8 or more of 16; 1,400 to
 train on and 397 held out. Both train by persistent contrastive divergence with one Gibbs sweep a step, at the same
 learning rate, batch size and number of epochs, in float32 on one thread. The mean log-likelihoods, in nats, are exact:
-log Z is a sum over all 2¹⁶ hidden states, in float64, by the same code for both. "plain" is train_rbm as BernoulliRBM
-does it, but for a new order of the data in each epoch: biases from 0, and the parameters after the last step instead of
-their mean over the last tenth of the epochs.
+log Z is a sum over all 2¹⁶ hidden states, in float64, by the same code for both. "plain" is
+rbm_learner.py as BernoulliRBM does it, but for a new order of the data in each epoch: biases from 0, and the parameters
+after the last step instead of their mean over the last tenth of the epochs.
 """
 
 import argparse
@@ -17,12 +17,13 @@ import warnings
 from collections.abc import Callable
 
 import torch
+from rbm_learner import train_rbm
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 import adance
-from adance.energies import RBM, fit_visible_bias, train_rbm
+from adance.energies import RBM, fit_visible_bias
 
 SETTINGS = [(0.1, 10, 10), (0.1, 10, 50), (0.05, 20, 50), (0.01, 10, 50), (0.1, 100, 50)]
 """Learning rate, batch size and epochs; the first are scikit-learn's defaults."""

@@ -195,6 +195,7 @@ def test_sample(adance, tiny, tmp_path):
     assert np.array_equal(a, b)
     assert not np.array_equal(a, c)
     assert np.array_equal(a, load("run").sample(5, seed=3).clamp(-1, 1))
+    assert np.array_equal(a, np.load(tmp_path / "run" / "samples" / "sample-3.npz")["x"])
     assert np.array_equal(d, load("run", weights="last", step=3).sample(5).clamp(-1, 1))
     assert weights_of(tmp_path / "run") == before
 

@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 
 from adance.data import TOYS
-from adance.data.curves2d import NoisyCurves
+from adance.energies import NoisyCurves, Rings
 
 EXPECTED = {"moons", "circles", "8gaussians", "pinwheel", "checkerboard", "2spirals", "rings", "swissroll"}
 FINE = 200  # cells along a side
@@ -58,23 +58,32 @@ def test_extent_holds_the_mass_and_samples_have_density(name):
     assert toy.log_prob(x[:2000]).isfinite().all()
 
 
-@pytest.mark.parametrize(("name", "radii"), [("circles", (1.5, 3.0)), ("rings", (0.8, 1.6, 2.4, 3.2))])
-def test_quadrature_agrees_with_the_bessel_form(name, radii):
-    toy = TOYS[name]()
+def test_quadrature_agrees_with_the_bessel_form_and_draws_are_the_same():
+    def circles(u):
+        angle = 2 * math.pi * u
+        return torch.stack([rho * torch.stack([angle.cos(), angle.sin()], -1) for rho in (0.8, 1.6, 3.2)])
+
+    curves, rings = NoisyCurves(circles, std=0.1), Rings((0.8, 1.6, 3.2), std=0.1)
     x = torch.randn(500, 2, generator=generator(), dtype=torch.float64) * 2
-    r, variance = x.norm(dim=1)[:, None], toy.std**2
-    rho = torch.tensor(radii, dtype=torch.float64)
-    parts = -((r - rho) ** 2) / (2 * variance) + torch.special.i0e(r * rho / variance).log()
-    exact = parts.logsumexp(1) - math.log(2 * math.pi * variance * len(radii))
-    torch.testing.assert_close(toy.log_prob(x), exact, atol=1e-4, rtol=0)
+    torch.testing.assert_close(curves.log_prob(x), rings.log_prob(x), atol=1e-4, rtol=0)
+    assert torch.equal(curves.sample(100, generator()), rings.sample(100, generator()))
 
 
 def test_quadrature_is_accurate_at_the_ends_of_a_curve():
-    segment = NoisyCurves("segment", lambda u: torch.stack([4 * u - 2, 0 * u], -1)[None], std=0.1)
+    segment = NoisyCurves(lambda u: torch.stack([4 * u - 2, 0 * u], -1)[None], std=0.1)
     x = torch.tensor([[-2.5, 0.0], [-2.0, 0.1], [-1.97, 0.0], [0.0, 0.3], [2.3, -0.1]], dtype=torch.float64)
     along = stats.norm.cdf((x[:, 0] + 2) / 0.1) - stats.norm.cdf((x[:, 0] - 2) / 0.1)
     exact = torch.from_numpy(along).log() - math.log(4) + torch.from_numpy(stats.norm.logpdf(x[:, 1], scale=0.1))
     torch.testing.assert_close(segment.log_prob(x), exact, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED - {"checkerboard"}))
+def test_a_toy_is_an_energy(name):
+    toy = TOYS[name]()
+    x = toy.sample(20, generator())
+    torch.testing.assert_close(toy(x), -toy.log_prob(x))
+    double = TOYS[name]().double()
+    assert double.sample(3, generator()).dtype == torch.float64
 
 
 def test_modes():

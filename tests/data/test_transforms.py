@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from adance.data import Identity, ImageScale, Standardize, transform_from_state
+from adance.data.transforms import dequantize, level_bins
 from adance.errors import InputError
 
 RAW = torch.tensor([[1.0, 5.0, 1e9], [3.0, 5.0, 1e9 + 1], [5.0, 5.0, 1e9 + 2]], dtype=torch.float64)
@@ -62,3 +63,12 @@ def test_constant_and_tiny_columns():
 def test_bad_state(state):
     with pytest.raises(InputError, match="transform"):
         transform_from_state(state)
+
+
+def test_bins_are_centered_on_their_values_and_cut_at_the_bounds():
+    x, u = torch.linspace(-1, 1, 3), torch.tensor([0.0, 0.5, 1.0])
+    assert dequantize(x, 1.0, u).tolist() == [-1.5, 0, 1.5]
+    assert dequantize(x, 1.0, u, (-1.5, 1.5)).tolist() == [-1.5, 0, 1.5]
+    assert dequantize(x, 1.0, u, (-1.0, 1.25)).tolist() == [-1, 0, 1.25]
+    low, high = level_bins(x, 1.0, (-1.0, 0.25))
+    assert (high - low).tolist() == [0.5, 0.75, 0]

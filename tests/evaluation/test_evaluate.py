@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -193,31 +194,49 @@ def test_annealing_begins_at_the_models_own_base(plane_run, digits_run):
     assert isinstance(density_base(digits_run), Uniform)
 
 
-def test_dequantised_levels_tile_the_box(digits_run, digits, generator):
-    base = Uniform((1, 8, 8))
+def with_chains(run, **settings):
+    return dataclasses.replace(run, kernel=adance.Langevin(temperature=1.0, step_size=0.01, **settings))
+
+
+def test_levels_are_the_bins_that_training_fills(digits_run, digits, generator):
     x = digits.batch(torch.arange(200))
-    rows, log_det = continuous_rows(digits_run, x, base, generator)
-    levels = ((x + 1) / 2 * 16).round()
-    assert torch.equal(((rows + 1) / 2 * 17).floor().clamp(max=16), levels)
-    assert rows.min() >= -1
-    assert rows.max() <= 1
+    rows, log_volumes = continuous_rows(digits_run, x, generator)
+    levels = ((x + 1) * 8).round()
+    assert torch.equal(((rows + 1) * 8).round(), levels)
+    assert (rows - x).mean().abs() < 4 / 8 / np.sqrt(12 * x.numel())
     # The uniform law on the box gives every image of 64 pixels the probability 17^{−64}.
-    assert -64 * np.log(2) + log_det == pytest.approx(-64 * np.log(17))
+    base = density_base(digits_run)
+    torch.testing.assert_close(base.log_prob(rows) + log_volumes, torch.full((200,), -64 * np.log(17)).double())
 
 
-def test_a_log_likelihood_that_is_known_comes_out(digits_run, digits, monkeypatch):
-    """A flat energy is the uniform law: log₂ 17 bits per dimension, and annealing has nothing to do."""
-    import dataclasses
+@pytest.mark.parametrize("bounds", [None, (-1.0, 1.0), (-1.05, 2.0)])
+def test_the_masses_of_all_levels_add_up_to_one(digits_run, generator, bounds):
+    run = with_chains(digits_run, bounds=bounds)
+    x = torch.linspace(-1, 1, 17)[:, None, None, None].expand(-1, 1, 8, 8)
+    rows, log_volumes = continuous_rows(run, x, generator)
+    low, high = bounds or (-17 / 16, 17 / 16)
+    assert (rows >= low).all()
+    assert (rows <= high).all()
+    mass = (log_volumes / 64).exp().sum().item()  # of one pixel
+    assert mass == pytest.approx(min(high, 17 / 16) - low)
+
+
+def test_a_log_likelihood_that_is_known_comes_out(digits_run, digits):
+    """A flat energy is the uniform law, and annealing has nothing to do; bins at the bounds are half as wide."""
 
     class Flat(torch.nn.Module):
         def forward(self, x):
             return 0 * x.flatten(1).sum(1) + 2.0
 
-    kernel = adance.Langevin(temperature=1.0, step_size=0.01, bounds=(-1.0, 1.0))
-    run = dataclasses.replace(digits_run, energy=Flat(), kernel=kernel)
+    run = dataclasses.replace(with_chains(digits_run, bounds=(-1.0, 1.0)), energy=Flat())
     assert missing_claims(run) == []
     figures = {f.measure: f for f in measure_likelihood(run, digits, n=50, chains=20)}
     assert figures["log_z_forward"].value == pytest.approx(64 * np.log(2) - 2, rel=1e-5)
+    ends = ((digits.test[:50] == 0) | (digits.test[:50] == 16)).double().mean().item()
+    assert figures["bits_per_dimension_upper"].value == pytest.approx(4 + ends, rel=1e-5)
+
+    run = dataclasses.replace(with_chains(digits_run), energy=Flat())
+    figures = {f.measure: f for f in measure_likelihood(run, digits, n=50, chains=20, force=True)}
     assert figures["bits_per_dimension_upper"].value == pytest.approx(np.log2(17), rel=1e-5)
 
 

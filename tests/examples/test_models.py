@@ -54,6 +54,6 @@ def test_densities_agree_with_hmc(run):
 
 def test_rbm_learns_digits(run, tmp_path):
     lines = run("rbm.py").splitlines()
-    test = [float(line.split()[-2]) for line in lines[:-1]]
-    assert test[-1] > max(-20.5, test[0])
+    independent, learned = (float(line.split()[-2]) for line in lines[:-1])
+    assert learned > max(-19, independent + 5)
     assert Image.open(tmp_path / "picture.png").size[0] > 500

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from adance.cli import main
+from adance.errors import InputError
 from adance.sweeps import SweepFolder
+from adance.sweeps.worker import _alone
 from adance.training.run_folder import RunFolder
 
 SIX = ["--over", "objective.interval=1,5,10", "--over", "seed=0,1"]
@@ -239,3 +241,17 @@ def test_a_refused_value_can_be_left_out_later(sweep, tmp_path):
     assert sweep("--over", "batch_size=16,99999")[0] == 2
     assert sweep("--over", "batch_size=16")[0] == 0
     assert [point["batch_size"] for point in SweepFolder(tmp_path / "sweep").points()] == ["16"]
+
+
+def test_a_run_has_one_process_and_its_lock_goes_when_that_is_killed(tmp_path, monkeypatch):
+    hold = "import sys, time; from pathlib import Path; from adance.sweeps.worker import _alone\n"
+    hold += "with _alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        monkeypatch.setattr("adance.sweeps.worker.SECONDS_TO_WAIT", 0.3)
+        with pytest.raises(InputError, match="is being trained by another process"), _alone(tmp_path):
+            pass
+        holder.kill()
+        holder.wait()
+        with _alone(tmp_path):
+            pass

@@ -55,7 +55,9 @@ def test_ten_lines_of_use(tmp_path, monkeypatch):
         "checkpoints",
         "samples",
     }
-    assert [path.name for path in run.folder.samples.iterdir()] == ["00000010.png"]
+    assert {path.name for path in run.folder.samples.iterdir()} == {"00000010.npz", "00000010.png"}
+    kept = torch.from_numpy(np.load(run.folder.samples / "00000010.npz")["x"])
+    assert torch.equal(kept, run.sample(64, seed=0).clamp(-1, 1))
 
 
 @pytest.mark.parametrize("kind", ["image", "nce"])

@@ -18,14 +18,14 @@ from adance.samplers import Kernel
 from adance.training import Run
 from adance.training.files import whole_file
 from adance.training.run import check_number
-from adance.training.run_picture import has_picture, save_picture
+from adance.training.run_picture import has_picture, save_array, save_picture
 from adance.training.settings import Compile
 
 HALVES = ("left", "right", "top", "bottom")
 OUT_HELP = (
     "a .png, a .npz (array x) or, for vectors, a .csv with the columns of the data; vectors are in the data's own "
-    "units, images in [-1, 1]; default: samples/sample-<seed> in the run folder, a picture where there is one, else a "
-    "table"
+    "units, images in [-1, 1]; default: samples/sample-<seed> in the run folder, a .png with the same samples in a "
+    ".npz, or a .csv if they have no picture"
 )
 
 
@@ -69,6 +69,8 @@ def run(argv: list[str]) -> None:
     given = None if kept is None else _given(model, args.given, args.n)
     chains = {"steps": args.steps, "start": args.start, "seed": args.seed, "compile": args.compile}
     samples = model.sample(args.n, given=given, kept=kept, **chains)
+    if args.out is None and kind == "png":
+        _write(model, samples.cpu(), out.with_suffix(".npz"))
     _write(model, samples.cpu(), out)
     print(f"weights: {'moving average' if model.averaged else 'last'}, step {model.step}")
     print(f"samples: {out}")
@@ -117,18 +119,12 @@ def _given(model: Run, path: str | None, n: int) -> Tensor:
 
 def _write(model: Run, samples: Tensor, out: Path) -> None:
     writers: dict[str, Callable[[Run, Tensor, Path], None]]
-    writers = {".png": save_picture, ".npz": _write_array, ".csv": _write_table}
+    writers = {".png": save_picture, ".npz": save_array, ".csv": _write_table}
     try:
         with whole_file(out) as aside:
             writers[out.suffix](model, samples, aside)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from None
-
-
-def _write_array(model: Run, samples: Tensor, path: Path) -> None:
-    array = samples.clamp(-1, 1) if model.data["kind"] == "image" else model.transform.to_data(samples)
-    with path.open("wb") as file:
-        np.savez_compressed(file, x=array.numpy())
 
 
 def _write_table(model: Run, samples: Tensor, path: Path) -> None:

@@ -87,6 +87,8 @@ def new_trainer(parser: ArgumentParser, args: Namespace) -> Trainer:
     """
     if args.out == "" or args.data == "":
         raise InputError("--out and --data are paths or names, not empty; . is the current folder")
+    if args.data is None:
+        raise InputError("data is null, as in the config of a run on data in memory: give a name or a path by --data")
     made = instantiate(parser, args)
     settings = settings_of(made)
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)

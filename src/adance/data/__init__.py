@@ -6,8 +6,7 @@ from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
 from adance.data.load import NAMES, load_data, load_for_model
 from adance.data.table import read_table
-from adance.data.toy import Toy
-from adance.data.toys2d import TOYS
+from adance.data.toys2d import TOYS, Toy
 from adance.data.transforms import Identity, ImageScale, Standardize, Transform, transform_from_state
 
 __all__ = [

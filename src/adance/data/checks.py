@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 def events(array: Array, where: str) -> tuple[Kind, Tensor]:
-    """The rows that an array holds.
+    """The rows that an array holds, as a copy.
 
     Two axes (N, D) are vectors, kept in float64 so that standardising them costs no digits. Three or four axes are
     images, brought to (N, C, H, W): integers as uint8, booleans as they are, floats as float32.
@@ -59,7 +59,7 @@ def _finite(array: Array, dtype: type[np.floating[Any]], where: str) -> Array:
 
 def _pixels(array: Array, where: str) -> Array:
     if array.dtype.kind == "b":
-        return array
+        return np.array(array)
     if array.dtype.kind == "f":
         return _finite(array, np.float32, where)
     low, high = int(array.min()), int(array.max())

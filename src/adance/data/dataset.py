@@ -5,8 +5,9 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from adance.data.toy import Toy
+from adance.data.toys2d import Toy
 from adance.data.transforms import Transform
+from adance.randomness import check_seed
 
 Kind = Literal["image", "vector"]
 
@@ -40,6 +41,43 @@ class Dataset:
     image_size: int | None = None
     source: dict[str, Any] | None = None
     columns: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_arrays(
+        cls,
+        x_train: Any,
+        x_test: Any = None,
+        y_train: Any = None,
+        y_test: Any = None,
+        *,
+        name: str = "data",
+        held_out: float = 0.1,
+        seed: int = 0,
+    ) -> "Dataset":
+        """A data set from NumPy arrays, torch tensors or pandas DataFrames, which are copied.
+
+        Arrays ``(N, D)`` are vectors, standardized by the training rows. Arrays ``(N, H, W)``, ``(N, H, W, C)`` or
+        ``(N, C, H, W)`` with C of 1 or 3 are images: integers in 0..255, booleans, or floats in [0, 1] or [-1, 1]. A
+        DataFrame is read as a .csv file is: a column called class, label, target or y, or else a last column of text,
+        is the label, and all other columns must be numbers.
+
+        Args:
+            x_train: Training rows.
+            x_test: Held-out rows; by default part of the training rows is held out.
+            y_train: Labels of the training rows ``(N,)``: whole numbers or names.
+            y_test: Labels of the held-out rows.
+            name: What the data set is called in messages and in names of run folders.
+            held_out: Fraction of the rows, in (0, 1), to hold out if there is no ``x_test``.
+            seed: Seed of the choice of held-out rows.
+
+        Raises:
+            InputError: A shape, type or value cannot be used, or the parts do not match.
+        """
+        from adance.data.arrays import read_memory  # imports this module
+        from adance.data.splits import finish
+
+        check_seed(seed, "the data's seed")
+        return finish(read_memory(name, x_train, x_test, y_train, y_test), held_out, seed)
 
     def __repr__(self) -> str:
         """In a line: the tensors themselves would fill the screen."""

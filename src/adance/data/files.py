@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from adance.data.checks import Array, events, labels
+from adance.data.arrays import Rows, make_splits
+from adance.data.checks import Array
 from adance.data.splits import Splits
 from adance.errors import InputError
 
@@ -21,20 +22,19 @@ def read_array(path: Path) -> Splits:
     """
     arrays = _arrays(path)
     keys = _keys(path, list(arrays))
-    kind, train = events(arrays[keys["train"]], _where(path, keys["train"]))
-    test = None
-    if "test" in keys:
-        test_kind, test = events(arrays[keys["test"]], _where(path, keys["test"]))
-        if (test_kind, test.shape[1:], test.dtype) != (kind, train.shape[1:], train.dtype):
-            raise InputError(
-                f"{path}: training events have shape {tuple(train.shape[1:])} and type {train.dtype}, test events "
-                f"{tuple(test.shape[1:])} and {test.dtype}, but must be alike"
-            )
-    counts = {"train_labels": len(train), "test_labels": 0 if test is None else len(test)}
-    present = [part for part in counts if part in keys]
-    coded = labels([(arrays[keys[part]], counts[part], _where(path, keys[part])) for part in present])
-    found = dict(zip(present, coded, strict=True))
-    return Splits(str(path), kind, train, test, found.get("train_labels"), found.get("test_labels"))
+    return make_splits(
+        str(path), _rows(path, arrays, keys, "train"), _rows(path, arrays, keys, "test") if "test" in keys else None
+    )
+
+
+def _rows(path: Path, arrays: dict[str, Array], keys: dict[str, str], split: str) -> Rows:
+    x, y = keys[split], keys.get(f"{split}_labels")
+    return Rows(
+        arrays[x],
+        None if y is None else arrays[y],
+        x_name=_where(path, x),
+        y_name="" if y is None else _where(path, y),
+    )
 
 
 def _arrays(path: Path) -> dict[str, Array]:

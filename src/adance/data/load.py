@@ -1,4 +1,4 @@
-"""The one way in: a name or a path becomes a `Dataset`, or rows for a trained model."""
+"""The one way in: a name, a path or an array becomes a `Dataset`, or rows for a trained model."""
 
 import os
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from adance.data.arrays import read_memory
 from adance.data.dataset import Dataset
 from adance.data.digits import load_digits
 from adance.data.files import read_array
@@ -26,12 +27,13 @@ NAMES = ("digits", *TOYS, *HUB)
 """Names that `load_data` knows; anything else is a path."""
 
 
-def load_data(source: str | Path, *, seed: int = 0, held_out: float = 0.1, image_size: int | None = None) -> Dataset:
+def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: int | None = None) -> Dataset:
     """Loads a data set, checked and ready to train on.
 
     Args:
         source: one of `NAMES` ("digits", a toy, or a set on the Hugging Face hub), or the path of an .npz, .npy or
             .csv file or of a folder of images. A name wins over a path: write "./digits" for a folder of that name.
+            Or the rows themselves: a NumPy array, a torch tensor or a pandas DataFrame, see `Dataset.from_arrays`.
         seed: seeds the draws of a toy (50,000 training and 10,000 test points) and the split of a source without one.
         held_out: fraction of the rows, in (0, 1), held out where the source has no test split of its own.
         image_size: side in pixels that the images of a folder or of a hub set are resized and centre-cropped to.
@@ -41,16 +43,19 @@ def load_data(source: str | Path, *, seed: int = 0, held_out: float = 0.1, image
     """
     check_seed(seed, "the data's seed")
     if image_size is not None and not resizable(source):
-        raise InputError(f"image_size applies to a folder of images or a hub set, but {str(source)!r} is neither")
+        given = repr(str(source)) if _is_name_or_path(source) else "the data in memory"
+        raise InputError(f"image_size applies to a folder of images or a hub set, but {given} is neither")
     if image_size is not None and image_size < 1:
         raise InputError(f"image_size is {image_size}: it must be at least 1 pixel")
     named = isinstance(source, str) and source in NAMES
     data = finish(_read(source, seed, image_size), held_out, seed)
+    if not _is_name_or_path(source):
+        return data
     again = {"source": source if named else str(Path(source).resolve()), "seed": seed, "held_out": held_out}
     return replace(data, source={**again, "image_size": image_size})
 
 
-def load_for_model(source: str | Path, description: Mapping[str, Any], *, seed: int = 0) -> Tensor:
+def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0) -> Tensor:
     """Rows of any source in the units of a trained model, for scoring.
 
     Images on another scale than the training set's (floats in [0, 1] for a model of bytes) are brought to [-1, 1] by
@@ -91,12 +96,18 @@ def load_for_model(source: str | Path, description: Mapping[str, Any], *, seed: 
     return x
 
 
-def resizable(source: str | Path) -> bool:
+def resizable(source: Any) -> bool:
     """Whether `image_size` has a meaning for this source: a hub set or a folder."""
-    return source in HUB or (source not in NAMES and os.path.isdir(source))
+    return _is_name_or_path(source) and (source in HUB or (source not in NAMES and os.path.isdir(source)))
 
 
-def _read(source: str | Path, seed: int, image_size: int | None) -> Splits:
+def _is_name_or_path(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _read(source: Any, seed: int, image_size: int | None) -> Splits:
+    if not _is_name_or_path(source):
+        return read_memory("data", source)
     if isinstance(source, str) and source in NAMES:
         return _named(source, seed, image_size)
     path = Path(source)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from adance.data.dataset import Dataset, Kind
-from adance.data.toy import Toy
+from adance.data.toys2d import Toy
 from adance.data.transforms import ImageScale, Standardize, Transform, constant_columns
 from adance.errors import InputError
 

@@ -43,7 +43,10 @@ def read_table(path: Path) -> Splits:
     table = _parse(path)
     if not table.rows:
         raise InputError(f"{path}: holds no rows, but needs at least one row of numbers")
-    column = _label_column(table)
+    last = len(table.rows[0]) - 1
+    # Bad cells in a numeric column do not make it a label: no cell of a label column is a number.
+    is_text = all(row[last] and not _is_number(row[last]) for row in table.rows)
+    column = label_column(str(path), table.header, last if is_text else None)
     features = [c for c in range(len(table.rows[0])) if c != column]
     if not features:
         raise InputError(f"{path}: holds labels alone, but needs at least one numeric column")
@@ -99,17 +102,25 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _label_column(table: _Table) -> int | None:
-    names = [name.lower() for name in table.header]
-    named = [i for i, name in enumerate(names) if name in _LABEL_NAMES and not (name == "y" and "x" in names)]
+def label_column(name: str, columns: list[str], text_at_end: int | None) -> int | None:
+    """The index of the label among the columns of a table, or ``None``.
+
+    Args:
+        name: What to call the table in a message.
+        columns: Names of the columns; empty if they have none.
+        text_at_end: The index of the last column if it holds text, else ``None``.
+
+    Raises:
+        InputError: Several columns could be the label.
+    """
+    names = [column.lower() for column in columns]
+    named = [i for i, column in enumerate(names) if column in _LABEL_NAMES and not (column == "y" and "x" in names)]
     if len(named) > 1:
-        found = ", ".join(repr(table.header[i]) for i in named)
-        raise InputError(f"{table.path}: columns {found} could each be the label: keep or rename all but one")
+        found = ", ".join(repr(columns[i]) for i in named)
+        raise InputError(f"{name}: columns {found} could each be the label: keep or rename all but one")
     if named:
         return named[0]
-    last = len(table.rows[0]) - 1
-    # Bad cells in a numeric column do not make it a label: no cell of a label column is a number.
-    return last if all(row[last] and not _is_number(row[last]) for row in table.rows) else None
+    return text_at_end
 
 
 def _numbers(table: _Table, column: int) -> Array:

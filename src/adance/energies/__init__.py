@@ -1,6 +1,6 @@
 """Energies: what they are, networks, densities in closed form, the Boltzmann family, and the frozen copy."""
 
-from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
+from adance.energies.analytic import Density, ExactDensity, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
 from adance.energies.by_class import ClassMLP
@@ -14,8 +14,8 @@ from adance.energies.ising import Ising, lattice
 from adance.energies.mixtures import FullGaussian, GaussianMixture
 from adance.energies.mlp import MLP
 from adance.energies.pairwise import Pairwise
-from adance.energies.rbm import RBM
-from adance.energies.rbm_learning import fit_visible_bias, train_rbm
+from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel
+from adance.energies.rbm import RBM, fit_visible_bias
 from adance.energies.rings import Rings
 from adance.energies.spectral import advance_power_iteration, power_iteration_held
 from adance.energies.targets import Banana, DoubleWell, Funnel
@@ -26,6 +26,7 @@ __all__ = [
     "Banana",
     "BlockSampled",
     "Boltzmann",
+    "Checkerboard",
     "ClassMLP",
     "Completion",
     "ConditionalEnergy",
@@ -35,6 +36,7 @@ __all__ = [
     "DoubleWell",
     "Energy",
     "Enumerated",
+    "ExactDensity",
     "FullGaussian",
     "Funnel",
     "Gaussian",
@@ -42,7 +44,9 @@ __all__ = [
     "GaussianMixture",
     "Hopfield",
     "Ising",
+    "NoisyCurves",
     "Pairwise",
+    "Pinwheel",
     "Rings",
     "Uniform",
     "advance_power_iteration",
@@ -60,5 +64,4 @@ __all__ = [
     "reading",
     "refresh",
     "takes_condition",
-    "train_rbm",
 ]

@@ -21,14 +21,49 @@ class Density(Protocol):
         ...
 
 
-class Gaussian(nn.Module):
+class ExactDensity(nn.Module):
+    """A density with exact samples and a normalized ``log_prob``; as an energy it is ``−log p``.
+
+    Args:
+        like: An event, whose shape, dtype and device are those of samples.
+    """
+
+    origin: Tensor
+
+    def __init__(self, like: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("origin", torch.zeros_like(like), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Energies ``−log p`` ``(B,)`` of ``x`` ``(B, *event)``."""
+        return -self.log_prob(x)
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` independent draws ``(n, *event)``."""
+        raise NotImplementedError
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        raise NotImplementedError
+
+    def _normal(self, n: int, generator: torch.Generator | None) -> Tensor:
+        """Standard normal numbers ``(n, *event)``."""
+        origin = self.origin
+        return torch.randn((n, *origin.shape), generator=generator, dtype=origin.dtype, device=origin.device)
+
+    def _uniform(self, n: int, generator: torch.Generator | None) -> Tensor:
+        """Numbers ``(n,)``, uniform in [0, 1)."""
+        return torch.rand(n, generator=generator, dtype=self.origin.dtype, device=self.origin.device)
+
+
+class Gaussian(ExactDensity):
     """The normal law with mean ``μ`` and standard deviation ``s``, each of the event's shape, axes independent."""
 
     mean: Tensor
     std: Tensor
 
     def __init__(self, mean: Tensor, std: Tensor) -> None:
-        super().__init__()
+        super().__init__(mean)
         self.register_buffer("mean", mean)
         self.register_buffer("std", std.expand_as(mean).clone())
 
@@ -37,15 +72,9 @@ class Gaussian(nn.Module):
         """With the mean and standard deviation (at least 1e-3) of ``x`` ``(N, *event)`` in each axis."""
         return cls(x.mean(0), x.std(0, correction=0).clamp(min=1e-3))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Energies ``−log p`` ``(B,)``."""
-        return -self.log_prob(x)
-
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent draws ``(n, *event)``."""
-        shape = (n, *self.mean.shape)
-        draws = torch.randn(shape, generator=generator, dtype=self.mean.dtype, device=self.mean.device)
-        return self.mean + self.std * draws
+        return self.mean + self.std * self._normal(n, generator)
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
@@ -53,20 +82,16 @@ class Gaussian(nn.Module):
         return -0.5 * (squares + self.mean.numel() * math.log(2 * math.pi)) - self.std.log().sum()
 
 
-class Uniform(nn.Module):
+class Uniform(ExactDensity):
     """The uniform law on the box ``[low, high]^event``; outside it the log-density is −∞."""
 
     low: Tensor
     high: Tensor
 
     def __init__(self, event_shape: Sequence[int], low: float = -1.0, high: float = 1.0) -> None:
-        super().__init__()
+        super().__init__(torch.zeros(tuple(event_shape)))
         self.register_buffer("low", torch.full(tuple(event_shape), low))
         self.register_buffer("high", torch.full(tuple(event_shape), high))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Energies ``−log p`` ``(B,)``."""
-        return -self.log_prob(x)
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent draws ``(n, *event)``."""

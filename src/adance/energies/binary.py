@@ -96,11 +96,6 @@ def draw_units(logits: Tensor, low: float, generator: torch.Generator | None = N
     return torch.where(u < logits.sigmoid(), 1.0, low).to(logits.dtype)
 
 
-def mean_units(logits: Tensor, low: float) -> Tensor:
-    """Means of units that are 1 with probability ``σ(logits)`` and ``low`` otherwise."""
-    return low + (1 - low) * logits.sigmoid()
-
-
 def log_sum_units(field: Tensor, low: float) -> Tensor:
     """``log Σₕ exp(h·field)`` over both values of a unit: softplus for bits, log 2cosh for spins."""
     return torch.logaddexp(field, low * field)

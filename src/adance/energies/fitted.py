@@ -4,14 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from adance.energies.analytic import ExactDensity
 from adance.energies.mixtures import GaussianMixture
 
 FULL_UP_TO = 64
 
 
-class FittedMixture(nn.Module):
+class FittedMixture(ExactDensity):
     """A mixture of normal laws on events of any shape, flattened.
 
     Args:
@@ -20,7 +21,7 @@ class FittedMixture(nn.Module):
     """
 
     def __init__(self, mixture: GaussianMixture, event_shape: Sequence[int]) -> None:
-        super().__init__()
+        super().__init__(mixture.origin.view(tuple(event_shape)))
         self.mixture, self.event_shape = mixture, tuple(event_shape)
 
     @classmethod
@@ -38,10 +39,6 @@ class FittedMixture(nn.Module):
         covariances = found.covariances_ if kind == "full" else np.apply_along_axis(np.diag, 1, found.covariances_)
         means, covariances, weights = map(torch.from_numpy, (found.means_, covariances, found.weights_))
         return cls(GaussianMixture(means, covariances, weights).to(x), x.shape[1:])
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Energies ``−log p`` ``(B,)``."""
-        return -self.log_prob(x)
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent draws ``(n, *event)``."""

@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from adance.energies.analytic import ExactDensity
 from adance.errors import InputError
 
 
-class FullGaussian(nn.Module):
+class FullGaussian(ExactDensity):
     """The normal law ``N(μ, Σ)`` of vectors: ``E(x) = ½(x − μ)ᵀΣ⁻¹(x − μ) + ½ log det 2πΣ``.
 
     Args:
@@ -24,7 +25,7 @@ class FullGaussian(nn.Module):
     factor: Tensor
 
     def __init__(self, mean: Tensor, covariance: Tensor) -> None:
-        super().__init__()
+        super().__init__(mean)
         if mean.ndim != 1 or covariance.shape != (len(mean), len(mean)):
             raise InputError(
                 "a full Gaussian needs a mean (D,) and a covariance (D, D), "
@@ -33,21 +34,16 @@ class FullGaussian(nn.Module):
         self.register_buffer("mean", mean.clone())
         self.register_buffer("factor", cholesky(covariance))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Energies ``−log p`` ``(B,)``."""
-        return -self.log_prob(x)
-
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent draws ``(n, D)``."""
-        noise = torch.randn((n, len(self.mean)), generator=generator, dtype=self.mean.dtype, device=self.mean.device)
-        return self.mean + noise @ self.factor.T
+        return self.mean + self._normal(n, generator) @ self.factor.T
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
         return log_normal(x, self.mean, self.factor)
 
 
-class GaussianMixture(nn.Module):
+class GaussianMixture(ExactDensity):
     """The mixture ``p(x) = Σₖ wₖ N(x; μₖ, Σₖ)`` of vectors.
 
     Args:
@@ -64,9 +60,9 @@ class GaussianMixture(nn.Module):
     log_weights: Tensor
 
     def __init__(self, means: Tensor, covariances: Tensor, weights: Tensor | Sequence[float] | None = None) -> None:
-        super().__init__()
         if means.ndim != 2:
             raise InputError(f"a Gaussian mixture needs means (K, D), got {tuple(means.shape)}")
+        super().__init__(means[0])
         k, d = means.shape
         if covariances.shape not in ((d, d), (k, d, d)):
             raise InputError(
@@ -79,6 +75,7 @@ class GaussianMixture(nn.Module):
         self.register_buffer("means", means.clone())
         self.register_buffer("factors", cholesky(covariances).expand(k, d, d).clone())
         self.register_buffer("log_weights", (w / w.sum()).log())
+        self.equal = weights is None
 
     @classmethod
     def on_circle(cls, modes: int = 8, radius: float = 4.0, std: float = 0.5) -> "GaussianMixture":
@@ -86,21 +83,15 @@ class GaussianMixture(nn.Module):
         angles = torch.arange(modes) * (2 * math.pi / modes)
         return cls(radius * torch.stack([angles.cos(), angles.sin()], 1), std**2 * torch.eye(2))
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Energies ``−log p`` ``(B,)``."""
-        return -self.log_prob(x)
-
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent draws ``(n, D)``."""
-        which = draw_components(self.log_weights, n, generator)
-        shape = (n, self.means.shape[1], 1)
-        noise = torch.randn(shape, generator=generator, dtype=self.means.dtype, device=self.means.device)
-        return self.means[which] + (self.factors[which] @ noise).squeeze(2)
+        which = sample_components(self.log_weights, self.equal, n, generator)
+        return self.means[which] + (self.factors[which] @ self._normal(n, generator)[..., None]).squeeze(2)
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
-        parts = log_normal(x, self.means[:, None], self.factors)
-        return (self.log_weights[:, None] + parts).logsumexp(0)
+        parts = log_normal(x, self.means[:, None].to(x), self.factors.to(x))
+        return (self.log_weights[:, None].to(x) + parts).logsumexp(0)
 
 
 def cholesky(covariance: Tensor) -> Tensor:
@@ -123,8 +114,8 @@ def log_normal(x: Tensor, mean: Tensor, factor: Tensor) -> Tensor:
     return -0.5 * (z.square().sum(-2) + x.shape[-1] * math.log(2 * math.pi)) - log_det[..., None]
 
 
-def draw_components(log_weights: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
-    """Indices ``(n,)`` of mixture components, drawn by their weights."""
-    if n == 0:
-        return torch.zeros(0, dtype=torch.int64, device=log_weights.device)
+def sample_components(log_weights: Tensor, equal: bool, n: int, generator: torch.Generator | None) -> Tensor:
+    """Indices ``(n,)`` of mixture components, drawn by their weights; ``equal``: all are the same."""
+    if equal or n == 0:
+        return torch.randint(len(log_weights), (n,), generator=generator, device=log_weights.device)
     return torch.multinomial(log_weights.exp(), n, replacement=True, generator=generator)

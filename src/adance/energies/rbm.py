@@ -14,7 +14,6 @@ from adance.energies.binary import (
     flatten_units,
     log_sum_units,
     low_value,
-    mean_units,
 )
 from adance.energies.boltzmann import refuse_temperature
 from adance.errors import InputError
@@ -121,25 +120,6 @@ class RBM(Configurable, nn.Module):
         """Exact log-likelihoods ``(B,)`` of ``v`` ``(B, *event)``: ``−F(v) − log Z``."""
         return -self.forward(v) - self.log_partition()
 
-    @torch.no_grad()
-    def set_gradients(self, data: Tensor, negative: Tensor) -> None:
-        """Set every ``.grad`` to that of ``mean F(data) − mean F(negative)``, by formula.
-
-        It is minus the estimated gradient of the log-likelihood when ``negative`` are samples of the model: the
-        positive phase ``E[v E[h|v]ᵀ]`` over data less the negative phase over samples.
-
-        Args:
-            data: ``(B, *event)``.
-            negative: ``(M, *event)``: ends of chains that started from data (CD-k) or went on from earlier ones (PCD).
-        """
-        phases = []
-        for v in (data, negative):
-            flat, h = self.flatten(v), mean_units(self.hidden_logits(v), self.low)
-            phases.append((flat.T @ h / len(v), flat.mean(0), h.mean(0)))
-        parameters = (self.weight, self.visible_bias, self.hidden_bias)
-        for parameter, positive, sampled in zip(parameters, *phases, strict=True):
-            parameter.grad = sampled - positive
-
     def _flat_free_energy(self, flat: Tensor) -> Tensor:
         return self.forward(flat.view(-1, *self.event_shape))
 
@@ -150,3 +130,14 @@ class RBM(Configurable, nn.Module):
             InputError: Events have another number of units.
         """
         return flatten_units(v, len(self.visible_bias), "the RBM's visible layer")
+
+
+@torch.no_grad()
+def fit_visible_bias(rbm: RBM, data: Tensor) -> None:
+    """Set the visible biases to fit each unit's mean in ``data`` ``(N, *event)``, with one pseudo-count; W is ignored.
+
+    Training then starts from the best model of independent units.
+    """
+    share = (rbm.flatten(data).to(rbm.weight) - rbm.low) / (1 - rbm.low)
+    share = (share.sum(0) + 0.5) / (len(share) + 1)
+    rbm.visible_bias.copy_(share.logit() / (1 - rbm.low))

@@ -3,33 +3,19 @@
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from adance.energies.analytic import ExactDensity
 from adance.errors import InputError
 
 
-class _Target(nn.Module):
-    """Vectors of ``dim`` axes; samples have the dtype and device of the buffer ``origin``."""
-
-    origin: Tensor
+class _Target(ExactDensity):
+    """Of vectors of ``dim`` axes, at least ``least``."""
 
     def __init__(self, dim: int, least: int) -> None:
-        super().__init__()
         if dim < least:
             raise InputError(f"{type(self).__name__} needs at least {least} dimensions, got {dim}")
-        self.register_buffer("origin", torch.zeros(dim))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Energies ``−log p`` ``(B,)``."""
-        return -self.log_prob(x)
-
-    def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
-        raise NotImplementedError
-
-    def _noise(self, n: int, generator: torch.Generator | None) -> Tensor:
-        shape = (n, len(self.origin))
-        return torch.randn(shape, generator=generator, dtype=self.origin.dtype, device=self.origin.device)
+        super().__init__(torch.zeros(dim))
 
 
 class Funnel(_Target):
@@ -50,7 +36,7 @@ class Funnel(_Target):
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent draws ``(n, D)``."""
-        noise = self._noise(n, generator)
+        noise = self._normal(n, generator)
         v = self.scale * noise[:, :1]
         return torch.cat([v, (v / 2).exp() * noise[:, 1:]], 1)
 
@@ -86,7 +72,7 @@ class Banana(_Target):
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent draws ``(n, D)``."""
-        noise = self._noise(n, generator)
+        noise = self._normal(n, generator)
         x1 = self.center + self.spread * noise[:, :1]
         x2 = self.curvature * x1.square() + self.width * noise[:, 1:2]
         return torch.cat([x1, x2, noise[:, 2:]], 1)
@@ -134,7 +120,7 @@ class DoubleWell(_Target):
         below, above = mass[cell - 1], mass[cell]
         part = (u - below) / (above - below)
         x1 = grid[0] + (grid[1] - grid[0]) * (cell - 1 + part)
-        return torch.cat([x1.to(self.origin)[:, None], self._noise(n, generator)[:, 1:]], 1)
+        return torch.cat([x1.to(self.origin)[:, None], self._normal(n, generator)[:, 1:]], 1)
 
     def log_prob(self, x: Tensor) -> Tensor:
         """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""

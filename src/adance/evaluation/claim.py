@@ -1,9 +1,11 @@
 """Whether a run claims a density, and over which base it is measured."""
 
+import math
+
 import torch
 from torch import Tensor
 
-from adance.data.transforms import ImageScale
+from adance.data.transforms import dequantize, level_bins
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
 from adance.energies.conditional import ConditionalEnergy, takes_condition
 from adance.training.run import Run
@@ -29,40 +31,51 @@ def missing_claims(run: Run) -> list[str]:
 def density_base(run: Run) -> Density:
     """The law that annealing begins at.
 
-    The energy's own Gaussian base; else the box of the chains' bounds; else [−1, 1] for images, and for vectors the
-    normal law with the data's mean and deviation.
+    The energy's own Gaussian base; else the box of the chains' bounds; else for images [−1, 1], widened by half a level
+    at both ends if they have levels; and for vectors the normal law with the data's mean and deviation.
     """
     base = _base(run)
     if base is not None:
         return Gaussian(base.center, base.scale).to(run.device)
-    bounds = _bounds(run)
-    if bounds is not None or run.data["kind"] == "image":
-        return Uniform(run.event_shape, *(bounds or (-1.0, 1.0))).to(run.device)
+    box = _box(run)
+    if box is not None:
+        return Uniform(run.event_shape, *box).to(run.device)
     return Gaussian(torch.tensor(run.data["mean"]), torch.tensor(run.data["std"])).to(run.device)
 
 
-def continuous_rows(run: Run, x: Tensor, base: Density, generator: torch.Generator) -> tuple[Tensor, float]:
-    """Rows on which a density has a meaning, and what it adds to a log-density to bring it to the data's units.
+def continuous_rows(run: Run, x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Rows on which a density has a meaning, and what it adds to their log-densities to bring them to the data's units.
 
-    Images with levels are dequantised: level k of L becomes ``low + (high − low)(k + u)/L``, u uniform in [0, 1), so
-    that the levels tile the box of the base, and a mass function is bounded below by the density of a level's bin
-    (Theis et al. 2016). For others the rows are left alone, and the transform's own determinant is added.
+    Images with levels are dequantized as in training, see :func:`~adance.data.transforms.dequantize`: the density on a
+    level's bin, times the bin's volume, bounds the level's probability below (Theis et al. 2016), and the logarithm of
+    that volume is what is added. Other rows are left alone, and the transform's own determinant is added. Rows outside
+    the box of the density get −∞.
 
     Args:
         run: The run.
         x: Rows ``(n, *event)`` in the model's units.
-        base: Of :func:`density_base`.
-        generator: Of u, on the CPU.
+        generator: Of the shares of the bins, on the CPU.
+
+    Returns:
+        Rows ``(n, *event)`` and the terms ``(n,)``, float64.
     """
-    transform = run.transform
-    if not (isinstance(transform, ImageScale) and transform.levels and isinstance(base, Uniform)):
-        return x, transform.log_det
-    levels = transform.levels
-    low, high = base.low.flatten()[0].item(), base.high.flatten()[0].item()
-    k = ((x + 1) / 2 * (levels - 1)).round().clamp(0, levels - 1)
-    u = torch.rand(x.shape, generator=generator)
-    rows = low + (high - low) * (k + u) / levels
-    return rows.clamp(low, high), x[0].numel() * float(torch.tensor((high - low) / levels, dtype=torch.float64).log())
+    box = None if _base(run) is not None else _box(run)
+    bounds, width = box or (-math.inf, math.inf), run.transform.level_width
+    if width is None:
+        inside = ((x >= bounds[0]) & (x <= bounds[1])).flatten(1).all(1)
+        return x, torch.where(inside, run.transform.log_det, -math.inf).double()
+    low, high = level_bins(x, width, bounds)
+    rows = dequantize(x, width, torch.rand(x.shape, generator=generator), box)
+    return rows, (high - low).log().flatten(1).sum(1)
+
+
+def _box(run: Run) -> tuple[float, float] | None:
+    """Where the density of an energy without a base is: in the chains' bounds, else for images about [−1, 1]."""
+    bounds = _bounds(run)
+    if bounds is None and run.data["kind"] == "image":
+        half = 1 + (run.transform.level_width or 0.0) / 2
+        return -half, half
+    return bounds
 
 
 def _base(run: Run) -> GaussianBase | None:

@@ -75,31 +75,23 @@ def measure_likelihood(
     common = {"group": "likelihood", "seed": seed, "chain_length": bracket.temperatures}
     figures = _bracket_figures(bracket, chains, common, forced)
     rows = data.batch(torch.arange(min(n, len(data.test))), "test")
-    rows, log_det = continuous_rows(run, rows, base, torch.Generator().manual_seed(seed))
-    energies = run.score(rows).double() / T
-    outside = _outside(rows, base)
-    energies[outside] = math.inf
-    if outside.any():
-        lost = f"{int(outside.sum())} of {len(rows)} rows lie outside the chains' bounds, where the density is 0"
-        forced = _joined(lost, forced)
+    rows, log_volumes = continuous_rows(run, rows, torch.Generator().manual_seed(seed))
+    log_masses = log_volumes - run.score(rows).double() / T
+    outside = int(log_volumes.isneginf().sum())
+    if outside:
+        forced = _joined(
+            f"{outside} of {len(rows)} rows lie outside the chains' bounds, where the density is 0", forced
+        )
     held_out = {**common, "split": "test", "n": len(rows), "samples": "held-out data"}
-    figures += _likelihood_figures(energies, bracket, log_det, rows[0].numel(), held_out, forced)
+    figures += _likelihood_figures(log_masses, bracket, rows[0].numel(), held_out, forced)
     if run.event_shape == (2,):
-        figures += _grid_figures(run, data, base, energies, log_det, T, held_out)
+        figures += _grid_figures(run, data, base, log_masses, T, held_out)
     return figures
-
-
-def _outside(rows: Tensor, base: Density) -> Tensor:
-    """Which rows ``(n,)`` the chains' bounds leave out."""
-    if not isinstance(base, Uniform):
-        return torch.zeros(len(rows), dtype=torch.bool)
-    low, high = base.low.to(rows), base.high.to(rows)
-    return ((rows < low) | (rows > high)).flatten(1).any(1)
 
 
 def _chains_of_model(run: Run, data: Dataset, bridge: Bridge, chains: int, generator: torch.Generator) -> Tensor:
     rows = torch.randint(len(data.train), (chains,), generator=torch.Generator().manual_seed(generator.initial_seed()))
-    x, _ = continuous_rows(run, data.batch(rows), bridge.base, torch.Generator().manual_seed(generator.initial_seed()))
+    x, _ = continuous_rows(run, data.batch(rows), torch.Generator().manual_seed(generator.initial_seed()))
     kernel = MALA(steps=MODEL_STEPS, step_size=0.1 * bridge.temperature, adaptation=0.2)
     model = bridge.at(1.0)
     return run_chains(kernel, model, x.to(run.device), generator=generator, adapt=MODEL_STEPS // 2).x
@@ -129,12 +121,13 @@ def _bracket_figures(bracket: Bracket, n: int, common: dict[str, Any], forced: s
 
 
 def _likelihood_figures(
-    energies: Tensor, bracket: Bracket, log_det: float, size: int, common: dict[str, Any], forced: str | None
+    log_masses: Tensor, bracket: Bracket, size: int, common: dict[str, Any], forced: str | None
 ) -> list[Figure]:
-    mean, error = -float(energies.mean()), float(energies.std()) / math.sqrt(len(energies))
+    """Of ``log_masses`` ``(n,)``: log-densities of the rows in the data's units, without log Z."""
+    mean, error = float(log_masses.mean()), float(log_masses.std()) / math.sqrt(len(log_masses))
     figures, unsure = [], "" if bracket.closed else ", not an estimate"
     for side, log_z in (("lower", bracket.upper), ("upper", bracket.lower)):
-        nats = mean - log_z + log_det
+        nats = mean - log_z
         where = "from below" if side == "lower" else "from above"
         shared: dict[str, Any] = {**common, "note": _joined(bracket.verdict, forced)}
         figures.append(
@@ -165,8 +158,7 @@ def _grid_figures(
     run: Run,
     data: Dataset,
     base: Density,
-    energies: Tensor,
-    log_det: float,
+    log_masses: Tensor,
     temperature: float,
     common: dict[str, Any],
 ) -> list[Figure]:
@@ -179,7 +171,7 @@ def _grid_figures(
     log_z, error = grid_log_z(run.energy, center, scale, temperature)
     shared = {**common, "chain_length": None}
     note = f"{where}; a coarser one differs by {error:.1e} nats"
-    nats = -energies - log_z + log_det
+    nats = log_masses - log_z
     spread = float(nats.std()) / math.sqrt(len(nats))
     figures = [
         Figure(measure="log_z_grid", name="log Z, grid integral", value=log_z, group="likelihood", note=note),

@@ -10,25 +10,25 @@ RESOLUTION = 200
 
 
 def save_plane(
-    energy: Callable[[Tensor], Tensor], data: Tensor, samples: Tensor, path: Path, temperature: float = 1.0
+    energy: Callable[[Tensor], Tensor], data: Tensor | None, samples: Tensor, path: Path, temperature: float = 1.0
 ) -> None:
-    """Write three panels as a PNG: data ``(N, 2)``, samples ``(M, 2)`` and ``exp(−E/T)`` normalised on the square."""
+    """Write a PNG of data ``(N, 2)`` if given, samples ``(M, 2)`` and ``exp(−E/T)`` normalized on the square."""
     from matplotlib.figure import Figure
 
-    center = data.mean(0)
-    half = float(1.1 * (data - center).abs().max())
+    panels = ([] if data is None else [("data", data)]) + [("samples", samples), ("density", None)]
+    shown = samples if data is None else data
+    center = shown.mean(0)
+    half = float(1.1 * (shown - center).abs().max())
     axis = torch.linspace(-half, half, RESOLUTION)
     grid = center + torch.cartesian_prod(axis, axis)
     with torch.no_grad():
-        log_density = -energy(grid.to(data)).float() / temperature
+        log_density = -energy(grid.to(shown)).float() / temperature
     density = torch.softmax(log_density, 0).view(RESOLUTION, RESOLUTION).T.cpu()
     x, y = center.tolist()
     extent = (x - half, x + half, y - half, y + half)
 
-    figure = Figure(figsize=(12, 4), layout="compressed")
-    for axes, title, points in zip(
-        figure.subplots(1, 3), ("data", "samples", "density"), (data, samples, None), strict=True
-    ):
+    figure = Figure(figsize=(4 * len(panels), 4), layout="compressed")
+    for axes, (title, points) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         axes.set_title(title)
         if points is None:
             axes.imshow(density.numpy(), origin="lower", extent=extent)

@@ -1,6 +1,5 @@
 """What a process of a sweep does with one run."""
 
-import fcntl
 import os
 import sys
 import threading
@@ -9,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from adance.errors import DivergedError, InputError
 from adance.sweeps.job import ENDINGS, Job, Outcome, read_outcome, write_ending
@@ -113,13 +114,9 @@ def _alone(folder: Path) -> Iterator[None]:
         InputError: Another process has held it for a minute.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
-        for attempt in range(10 * SECONDS_TO_WAIT + 1):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if attempt == 10 * SECONDS_TO_WAIT:
-                    raise InputError(f"{folder} is being trained by another process") from None
-                time.sleep(0.1)
+    try:
+        lock = FileLock(folder / ".lock").acquire(timeout=SECONDS_TO_WAIT, poll_interval=0.1)
+    except Timeout:
+        raise InputError(f"{folder} is being trained by another process") from None
+    with lock:
         yield

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from adance.data.dataset import Dataset
+from adance.data.transforms import dequantize
 from adance.errors import InputError
 from adance.training.settings import Settings
 
@@ -59,7 +60,7 @@ class Batches:
             mirrored = torch.rand(len(x), generator=generator, device=x.device) < 0.5
             x = torch.where(mirrored.view(-1, 1, 1, 1), x.flip(-1), x)
         if self.level_width:
-            x = x + self.level_width * (torch.rand(x.shape, generator=generator, device=x.device) - 0.5)
+            x = dequantize(x, self.level_width, torch.rand(x.shape, generator=generator, device=x.device))
         if self.settings.data_noise > 0:
             x = x + self.settings.data_noise * torch.randn(x.shape, generator=generator, device=x.device)
         return x

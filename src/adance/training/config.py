@@ -31,14 +31,14 @@ def make_config(data: Dataset, energy: nn.Module, objective: Recipe, settings: S
     Raises:
         InputError: The kernel of the objective's chains cannot be described.
     """
-    source = data.source or {}
+    source = data.source or {"source": None}  # data in memory
     described = _describe(energy, "energy", "adance.load(folder, energy=...)")
     shape_name, arguments = _shape_name(type(energy)), described["init_args"] or {}
     if shape_name is not None and arguments.get(shape_name) == list(data.event_shape):
         del arguments[shape_name]
     settings = dataclasses.replace(settings, adversary_lr=settings.adversary_lr or settings.lr)
     return {
-        **{name: source.get(argument) for name, argument in DATA_KEYS.items()},
+        **{name: source[argument] for name, argument in DATA_KEYS.items() if argument in source},
         "energy": described,
         "objective": _describe(objective, "objective", "adance.Trainer.resume(folder, objective=...)"),
         **{name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(settings).items()},
@@ -133,7 +133,10 @@ def data_of(config: Mapping[str, Any]) -> Dataset:
         InputError: The config does not say how, or the data are gone.
     """
     if config.get("data") is None:
-        raise InputError("the run's config does not say how to load its data; give the data")
+        raise InputError(
+            "the run's config does not say how to load its data, which were in memory: pass them again, as in "
+            "adance.Trainer.resume(folder, data=...) or adance.evaluation.evaluate_run(run, data=...)"
+        )
     return load_data(**{argument: config[name] for name, argument in DATA_KEYS.items() if name in config})
 
 

@@ -15,7 +15,7 @@ from adance.training.files import whole_file
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
-from adance.training.run_picture import save_picture
+from adance.training.run_picture import save_array, save_picture
 from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
 
@@ -74,15 +74,18 @@ class Reporter:
         self.progress.report(step, row)
 
     def save_samples(self, run: Run) -> None:
-        """Draw samples of the run as it stands, into the run folder."""
+        """Draw samples of the run as it stands, into the run folder: a picture and the array that it shows."""
         n, labels = 64 if self.data.kind == "image" else 1000, None
         if needs_condition(run.energy) and self.data.train_labels is not None:
             labels = self.data.train_labels[:n].to(run.device)
             n = len(labels)
         self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")
         run = run if labels is None else run.given(labels)
+        samples = run.sample(n, seed=self.settings.seed)
+        with whole_file(self.folder.samples / f"{run.step:08d}.npz") as aside:
+            save_array(run, samples, aside)
         with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside:
-            save_picture(run, run.sample(n, seed=self.settings.seed), aside, self.data)
+            save_picture(run, samples, aside, self.data)
 
     @torch.no_grad()
     def _held_out_energy(self, energy: nn.Module) -> float:

@@ -6,7 +6,7 @@
     data.json        the data's shape and units, applied again when scoring
     metrics.jsonl    one line every few steps
     checkpoints/     one folder a checkpoint, named by its step
-    samples/         pictures along training
+    samples/         samples along training, each as a picture and as an array
 """
 
 import json

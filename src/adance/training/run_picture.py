@@ -1,8 +1,9 @@
-"""Pictures of a run's samples."""
+"""A run's samples in files: pictures and arrays."""
 
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,10 +20,18 @@ def has_picture(data: dict[str, Any], energy: nn.Module) -> bool:
 
 
 def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
-    """Draw samples: a grid of images, or points of the plane beside data and density."""
+    """Draw samples: a grid of images, or points of the plane with density and data, unless those were in memory."""
     if run.data["kind"] == "image":
         save_grid(samples, path)
     else:
-        data = data or run.reload_data()
-        rows = torch.arange(min(len(data.train), 4 * len(samples)))
-        save_plane(run.energy, data.batch(rows), samples, path, run.sampler.temperature)
+        if data is None and run.folder.read_config().get("data") is not None:
+            data = run.reload_data()
+        rows = None if data is None else data.batch(torch.arange(min(len(data.train), 4 * len(samples))))
+        save_plane(run.energy, rows, samples, path, run.sampler.temperature)
+
+
+def save_array(run: Run, samples: Tensor, path: Path) -> None:
+    """Write samples as ``x`` of an ``.npz``: vectors in the data's units, images clamped to [−1, 1]."""
+    x = samples.clamp(-1, 1) if run.data["kind"] == "image" else run.transform.to_data(samples)
+    with path.open("wb") as file:
+        np.savez_compressed(file, x=x.cpu().numpy())

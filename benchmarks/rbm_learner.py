@@ -1,8 +1,9 @@
-"""Contrastive divergence (Hinton 2002) and its persistent form (Tieleman 2008) for restricted Boltzmann machines.
+"""Contrastive divergence (Hinton 2002) and its persistent form (Tieleman 2008) for restricted Boltzmann machines alone.
 
-Everything is by formula and in place, for speed on small batches. A constant visible and a constant hidden unit carry
-the biases, so that one matrix ``A = [[W, a], [bᵀ, ∞]]`` holds all parameters; the huge coupling of the two keeps both
-at 1, and has no gradient.
+The library trains them with `adance.ContrastiveDivergence` and `adance.PersistentCD`. This code is for a comparison of
+time with scikit-learn's: all is by formula and in place, for speed on small batches. A constant visible and a constant
+hidden unit carry the biases, so that one matrix ``A = [[W, a], [bᵀ, ∞]]`` holds all parameters; the huge coupling of
+the two keeps both at 1, and has no gradient.
 """
 
 from typing import Literal
@@ -16,17 +17,6 @@ from adance.errors import InputError
 
 PINNED = 1e4
 """Coupling of the two constant units: far above any field of the others."""
-
-
-@torch.no_grad()
-def fit_visible_bias(rbm: RBM, data: Tensor) -> None:
-    """Set the visible biases to fit each unit's mean in ``data`` ``(N, *event)``, with one pseudo-count; W is ignored.
-
-    Training then starts from the best model of independent units.
-    """
-    share = (rbm.flatten(data).to(rbm.weight) - rbm.low) / (1 - rbm.low)
-    share = (share.sum(0) + 0.5) / (len(share) + 1)
-    rbm.visible_bias.copy_(share.logit() / (1 - rbm.low))
 
 
 @torch.no_grad()

@@ -1,0 +1,138 @@
+"""Rows from arrays, whether a file held them or they are in memory."""
+
+import sys
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from adance.data.checks import Array, events, labels
+from adance.data.splits import Splits
+from adance.data.table import label_column
+from adance.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of one split before any check.
+
+    Attributes:
+        x: The rows, as :func:`~adance.data.checks.events` takes them.
+        y: Their labels ``(N,)``, or ``None``.
+        x_name: What to call the rows in a message.
+        y_name: What to call the labels in a message.
+        columns: Names of the features, if they have any.
+    """
+
+    x: Array
+    y: Array | None
+    x_name: str
+    y_name: str
+    columns: tuple[str, ...] | None = None
+
+
+def make_splits(name: str, train: Rows, test: Rows | None = None) -> Splits:
+    """Checked rows of one or two splits; the arrays are copied.
+
+    Raises:
+        InputError: Values or labels cannot be used, or the splits differ in shape, type or columns.
+    """
+    kind, x_train = events(train.x, train.x_name)
+    x_test = None
+    if test is not None:
+        test_kind, x_test = events(test.x, test.x_name)
+        if (test_kind, x_test.shape[1:], x_test.dtype) != (kind, x_train.shape[1:], x_train.dtype):
+            raise InputError(
+                f"{name}: training events have shape {tuple(x_train.shape[1:])} and type {x_train.dtype}, test events "
+                f"{tuple(x_test.shape[1:])} and {x_test.dtype}, but must be alike"
+            )
+        if test.columns != train.columns:
+            raise InputError(f"{name}: training columns are {train.columns}, test columns {test.columns}")
+    labeled = [rows for rows in (train, test) if rows is not None and rows.y is not None]
+    coded = iter(labels([(rows.y, len(rows.x), rows.y_name) for rows in labeled if rows.y is not None]))
+    y_train, y_test = (next(coded) if rows in labeled else None for rows in (train, test))
+    return Splits(name, kind, x_train, x_test, y_train, y_test, columns=train.columns)
+
+
+def read_memory(name: str, x_train: Any, x_test: Any = None, y_train: Any = None, y_test: Any = None) -> Splits:
+    """Rows of NumPy arrays, torch tensors or pandas DataFrames.
+
+    Args:
+        name: What to call the data set.
+        x_train: Training rows.
+        x_test: Held-out rows.
+        y_train: Labels of the training rows.
+        y_test: Labels of the held-out rows.
+
+    Raises:
+        InputError: Values or labels cannot be used, or the splits do not match.
+    """
+    if x_test is None and y_test is not None:
+        raise InputError(f"{name}: y_test is given without x_test")
+    train = _rows(x_train, y_train, "train")
+    return make_splits(name, train, None if x_test is None else _rows(x_test, y_test, "test"))
+
+
+def _rows(x: Any, y: Any, split: str) -> Rows:
+    x_name, y_name = f"x_{split}", f"y_{split}"
+    if _is_frame(x):
+        return _frame_rows(x, y, x_name, y_name)
+    return Rows(_array(x, x_name), None if y is None else _label_array(y, y_name), x_name, y_name)
+
+
+def _frame_rows(frame: Any, y: Any, x_name: str, y_name: str) -> Rows:
+    """Features and labels of a DataFrame, by the rules of a table in a file."""
+    if not frame.size:
+        raise InputError(f"{x_name}: shape {frame.shape} is empty, but must hold at least one row of one value")
+    names, types = [str(name) for name in frame.columns], sys.modules["pandas"].api.types
+    numeric = [types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype) for dtype in frame.dtypes]
+    label = label_column(x_name, names, None if numeric[-1] else len(names) - 1)
+    if label is not None:
+        if y is not None:
+            raise InputError(f"{x_name}: labels are given twice, as column {names[label]!r} and as {y_name}")
+        y, y_name = frame.iloc[:, label], f"{x_name}: label column {names[label]!r}"
+    features = [i for i in range(len(names)) if i != label]
+    text = ", ".join(repr(names[i]) for i in features if not numeric[i])
+    if text:
+        raise InputError(f"{x_name}: columns must be numbers, but these are not: {text:.200}")
+    if not features:
+        raise InputError(f"{x_name}: holds labels alone, but needs at least one numeric column")
+    values = np.stack([frame.iloc[:, i].to_numpy(np.float64, na_value=np.nan) for i in features], 1)
+    rows, columns = np.nonzero(~np.isfinite(values))
+    if len(rows):
+        raise InputError(
+            f"{x_name}: row {rows[0]} (from 0), column {names[features[columns[0]]]!r}: the value is missing or not "
+            "finite, but features must be finite numbers"
+        )
+    y = None if y is None else _label_array(y, y_name)
+    return Rows(values, y, x_name, y_name, tuple(names[i] for i in features))
+
+
+def _array(value: Any, name: str) -> Array:
+    """``value`` as an array, perhaps sharing its memory."""
+    if np.ma.is_masked(value):
+        raise InputError(f"{name}: has masked values, but every value must be known")
+    try:
+        if isinstance(value, Tensor):
+            return (value.float() if value.dtype == torch.bfloat16 else value).numpy(force=True)
+        return np.asarray(value)
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise InputError(f"{name}: cannot be read as an array: {' '.join(str(error).split())}") from None
+
+
+def _label_array(value: Any, name: str) -> Array:
+    """Labels as an array; an object array of names or of whole numbers, as pandas has them, gets their type."""
+    array = _array(value, name)
+    if array.dtype.kind in "OT":
+        for kind, dtype in ((str, np.str_), (Integral, np.int64)):
+            if all(isinstance(label, kind) for label in array.flat):
+                return array.astype(dtype)
+    return array
+
+
+def _is_frame(value: Any) -> bool:
+    """Whether ``value`` is a DataFrame of pandas, which is not imported to find out."""
+    return isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ()))
