@@ -10,7 +10,7 @@ import adance.energies
 import adance.objectives
 import adance.samplers
 from adance.configurable import find_class
-from adance.data.near import did_you_mean
+from adance.near import did_you_mean
 from adance.objectives import Objective
 from adance.samplers import Kernel
 
