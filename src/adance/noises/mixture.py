@@ -9,6 +9,7 @@ from adance.errors import InputError
 from adance.noises.refreshes import Interval
 from adance.noises.snapshot import Snapshot
 from adance.numbers import is_whole
+from adance.samplers.defaults import Changes
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts
 
@@ -40,7 +41,7 @@ class SnapshotMixture(Snapshot):
 
     def __init__(
         self,
-        sampler: Kernel | None,
+        sampler: Kernel | Changes | None,
         starts: ChainStarts,
         interval: Interval | None = None,
         pool: int | None = None,

@@ -19,7 +19,7 @@ from adance.noises.pool import Pool
 from adance.noises.refreshes import Interval, Refreshes
 from adance.numbers import is_whole
 from adance.samplers.chains import run_chains
-from adance.samplers.defaults import default_sampler, default_start_law, warn_of_noise
+from adance.samplers.defaults import Changes, chosen_sampler, default_start_law, warn_of_noise
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts
 
@@ -33,7 +33,8 @@ class Snapshot(Noise):
     step.
 
     Args:
-        sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event.
+        sampler: The kernel of the chains; its temperature is the noise's. By default one for the kind of event; a
+            mapping changes some of its arguments.
         starts: Where the chains start; where it does not say, ``reweighted`` for vectors with an exact sampler, and
             ``rejuvenated`` else.
         interval: K ≥ 1, optimiser steps between refreshes, or ``auto``; by default 10 for images, 50 for vectors, and
@@ -59,12 +60,17 @@ class Snapshot(Noise):
     record: Tensor
 
     def __init__(
-        self, sampler: Kernel | None, starts: ChainStarts, interval: Interval | None = None, pool: int | None = None
+        self,
+        sampler: Kernel | Changes | None,
+        starts: ChainStarts,
+        interval: Interval | None = None,
+        pool: int | None = None,
     ) -> None:
         super().__init__()
         if not (pool is None or (is_whole(pool) and pool >= 0)):
             raise InputError(f"pool is a number of chains, 0 or more, got {pool!r}")
-        self.sampler, self.starts, self.pool_size = sampler, starts, pool
+        self.sampler = sampler if isinstance(sampler, Kernel) else None
+        self.starts, self.pool_size = starts, pool
         self.refreshes = Refreshes(interval)
         self._given_sampler, self._given_pool = sampler, pool
         self.frozen: nn.Module | None = None
@@ -95,7 +101,7 @@ class Snapshot(Noise):
     def prepare(self, energy: nn.Module, data: Tensor, batch: int, generator: torch.Generator | None) -> None:
         """Settle sampler, interval and pool size for ``batch`` noises a step; take a snapshot; fill the buffer."""
         self._begin()
-        self.sampler = self._given_sampler or default_sampler(data.shape[1:])
+        self.sampler = chosen_sampler(self._given_sampler, data.shape[1:])
         warn_of_noise(self.sampler, data)
         vectors, conditional = is_vector(data.shape[1:]), isinstance(energy, Given)
         self._settle_starts(vectors, conditional)

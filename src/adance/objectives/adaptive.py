@@ -10,6 +10,7 @@ from adance.noises.mixture import SnapshotMixture
 from adance.noises.refreshes import Interval
 from adance.noises.snapshot import Snapshot
 from adance.objectives.contrastive import Contrastive
+from adance.samplers.defaults import Changes
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
 
@@ -26,7 +27,7 @@ class _Adaptive(Contrastive):
     def __init__(
         self,
         contrast: Bregman,
-        sampler: Kernel | None,
+        sampler: Kernel | Changes | None,
         interval: Interval | None,
         ratio_temperature: float | None,
         margin: float | None,
@@ -45,7 +46,7 @@ class _Adaptive(Contrastive):
             snapshots = 1
         noise = SnapshotMixture(sampler, starts, interval, pool, snapshots)
         super().__init__(contrast, noise, ratio_temperature, margin, normalize, energy_penalty, centre=centre)
-        self.sampler = sampler
+        self.sampler = noise.sampler
         self._of_vectors: bool | None = None  # not known before data are
 
     @property
@@ -118,7 +119,7 @@ class AdaNCE(_Adaptive):
 
     def __init__(
         self,
-        sampler: Kernel | None = None,
+        sampler: Kernel | Changes | None = None,
         interval: Interval | None = None,
         ratio_temperature: float | None = None,
         margin: float | None = None,
@@ -182,7 +183,7 @@ class AdaBRM(_Adaptive):
     def __init__(
         self,
         psi: Psi | Bregman = "kl",
-        sampler: Kernel | None = None,
+        sampler: Kernel | Changes | None = None,
         interval: Interval | None = None,
         ratio_temperature: float | None = None,
         margin: float | None = None,

@@ -11,6 +11,7 @@ from adance.errors import InputError
 from adance.noises.snapshot import Snapshot
 from adance.objectives.measures import energy_measures
 from adance.objectives.objective import LossOutput, Objective
+from adance.samplers.defaults import Changes
 from adance.samplers.kernel import Kernel
 from adance.samplers.starts import ChainStarts, StartKind
 
@@ -46,7 +47,7 @@ class MaximumLikelihood(Objective):
 
     def __init__(
         self,
-        sampler: Kernel | None = None,
+        sampler: Kernel | Changes | None = None,
         start: StartKind = "rejuvenated",
         rejuvenation: float | None = None,
         buffer: int | None = None,
@@ -55,9 +56,9 @@ class MaximumLikelihood(Objective):
         super().__init__()
         if not energy_penalty >= 0:
             raise InputError(f"energy_penalty must be 0 or more, got {energy_penalty}")
-        self.sampler, self.energy_penalty = sampler, energy_penalty
         self.steps: int | None = None
         self.noise = Snapshot(sampler, ChainStarts(start, rejuvenation, buffer), interval=1)
+        self.sampler, self.energy_penalty = self.noise.sampler, energy_penalty
 
     @property
     def temperature(self) -> float:
@@ -119,7 +120,7 @@ class ContrastiveDivergence(MaximumLikelihood):
         InputError: A number is out of range.
     """
 
-    def __init__(self, k: int = 1, sampler: Kernel | None = None, energy_penalty: float = 0.0) -> None:
+    def __init__(self, k: int = 1, sampler: Kernel | Changes | None = None, energy_penalty: float = 0.0) -> None:
         super().__init__(sampler, "data", energy_penalty=energy_penalty)
         self.steps = _positive("k", k)
 
@@ -150,7 +151,7 @@ class PersistentCD(MaximumLikelihood):
     def __init__(
         self,
         k: int | None = None,
-        sampler: Kernel | None = None,
+        sampler: Kernel | Changes | None = None,
         chains: int | None = None,
         energy_penalty: float = 0.0,
     ) -> None:
