@@ -11,6 +11,7 @@ from adance.energies import MLP, ConvNet, Gaussian, freeze
 from adance.errors import InputError
 from adance.noises import FixedNoise
 from adance.objectives import NCE, AdaNCE, Contrastive, Objective
+from adance.registry import trust
 from adance.samplers import MALA, ChainStarts, Kernel, Langevin
 
 
@@ -63,28 +64,36 @@ def test_classes_of_another_kind_are_refused_before_they_are_called(monkeypatch)
     calls = []
     monkeypatch.setattr(subprocess.Popen, "__init__", lambda self, *args, **kwargs: calls.append(args))
     for kind in (nn.Module, Kernel, Objective, Configurable):
-        with pytest.raises(InputError, match=f"subprocess.Popen is not a {kind.__name__}"):
+        with pytest.raises(InputError, match=r"subprocess\.Popen is not a class of adance: add --trust subprocess "):
             build({"class_path": "subprocess.Popen", "init_args": {"args": "true"}}, kind)
     nested = {"class_path": "adance.objectives.AdaNCE", "init_args": {"sampler": {"class_path": "subprocess.Popen"}}}
     with pytest.raises(InputError, match=r"subprocess\.Popen"):
         build(nested, Objective)
+    trust("subprocess")
+    for kind, name in ((nn.Module, "an energy"), (Kernel, "a kernel"), (Objective, "an objective")):
+        with pytest.raises(InputError, match=f"subprocess.Popen is not {name}"):
+            build({"class_path": "subprocess.Popen", "init_args": {"args": "true"}}, kind)
     assert calls == []
 
 
 @pytest.mark.parametrize("path", ["os.system", "builtins.eval", "adance.samplers.default_sampler"])
 def test_functions_are_refused(path):
-    with pytest.raises(InputError, match="is not a"):
+    trust("os", "builtins")
+    with pytest.raises(InputError, match="is not a kernel"):
         build({"class_path": path}, Kernel)
 
 
 def test_an_energy_is_not_a_kernel():
-    with pytest.raises(InputError, match="MLP is not a Kernel"):
+    with pytest.raises(InputError, match=r"MLP of adance\.energies is not a kernel"):
         build(describe(MLP((2,))), Kernel)
 
 
-@pytest.mark.parametrize("path", ["nowhere.Net", "adance.energies.Nothing", "MLP", "", ".relative.Net", "a..b", None])
+@pytest.mark.parametrize(
+    "path", ["nowhere.Net", "adance.energies.Nothing", "Nothing", "", ".relative.Net", "a..b", None]
+)
 def test_classes_that_cannot_be_found_are_refused(path):
-    with pytest.raises(InputError, match="cannot find"):
+    trust("nowhere")
+    with pytest.raises(InputError, match=r"cannot find|no energy is called"):
         build({"class_path": path}, nn.Module)
 
 
@@ -119,6 +128,7 @@ class Deep(MLP):
 
 
 def test_keyword_arguments_that_are_passed_on_round_trip():
+    trust(__name__)
     other = again(Deep((2,), depth=3, activation="relu"), nn.Module)
     assert [type(layer).__name__ for layer in other.net].count("ReLU") == 3
 
@@ -128,6 +138,7 @@ def test_other_objects_can_be_given_arguments():
     with pytest.raises(InputError, match="remember"):
         describe(layer)
     remember(layer, {"in_features": 2, "out_features": 1})
+    trust("torch.nn")
     other = build(describe(layer), nn.Module)
     assert (other.in_features, other.out_features) == (2, 1)
     assert describe(other) == describe(layer)
