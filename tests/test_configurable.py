@@ -10,8 +10,9 @@ from adance.configurable import Configurable, build, describe, remember
 from adance.energies import MLP, ConvNet, Gaussian, freeze
 from adance.errors import InputError
 from adance.noises import FixedNoise
-from adance.objectives import NCE, AdaNCE, Contrastive, Objective
-from adance.samplers import MALA, ChainStarts, Kernel, Langevin
+from adance.objectives import NCE, AdaNCE, Recipe, Setting
+from adance.registry import trust
+from adance.samplers import MALA, BlockGibbs, Kernel, Langevin
 
 
 def again(made, kind):
@@ -31,22 +32,20 @@ def test_energies_round_trip(net):
 
 
 def test_adance_round_trips_with_its_sampler():
-    objective = AdaNCE(MALA(steps=7, temperature=0.5), interval=20, pool=100, start="persistent", noises=2)
-    other = again(objective, Objective)
+    recipe = AdaNCE(MALA(steps=7, temperature=0.5), interval=20, pool=100, start="persistent", noises=2)
+    other = again(recipe, Recipe)
     assert isinstance(other.sampler, MALA)
-    assert (other.sampler.steps, other.temperature, other.noise.interval, other.noise.pool_size) == (7, 0.5, 20, 100)
-    assert (other.noise.starts.kind, other.contrast.noises) == ("persistent", 2)
+    assert (other.sampler.steps, other.sampler.temperature, other.interval, other.pool) == (7, 0.5, 20, 100)
+    assert (other.start, other.noises) == ("persistent", 2)
 
 
-def test_the_settled_sampler_is_described():
-    objective = AdaNCE()
-    objective.prepare(MLP((2,)), torch.randn(8, 2))
-    assert isinstance(again(objective, Objective).sampler, MALA)
+def test_the_resolved_sampler_is_described():
+    assert isinstance(again(AdaNCE().resolve(Setting((2,), 8)), Recipe).sampler, MALA)
 
 
 def test_nce_round_trips():
-    other = again(NCE("uniform", noises=3, learn_log_z=False), Objective)
-    assert (other.noise.kind, other.contrast.noises, other.log_z) == ("uniform", 3, None)
+    other = again(NCE("uniform", noises=3, learn_log_z=False), Recipe)
+    assert (other.noise, other.noises, other.learn_log_z) == ("uniform", 3, False)
 
 
 def test_bounds_round_trip():
@@ -56,35 +55,43 @@ def test_bounds_round_trip():
 def test_positional_arguments_are_remembered_by_name():
     config = describe(Langevin(3, 0.5))
     assert config["class_path"] == "adance.Langevin"
-    assert config["init_args"] == {"steps": 3, "step_size": 0.5, "noise_std": None, "temperature": None, "bounds": None}
+    assert config["init_args"] == {"steps": 3, "step_size": 0.5, "temperature": 1.0, "bounds": None}
 
 
 def test_classes_of_another_kind_are_refused_before_they_are_called(monkeypatch):
     calls = []
     monkeypatch.setattr(subprocess.Popen, "__init__", lambda self, *args, **kwargs: calls.append(args))
-    for kind in (nn.Module, Kernel, Objective, Configurable):
-        with pytest.raises(InputError, match=f"subprocess.Popen is not a {kind.__name__}"):
+    for kind in (nn.Module, Kernel, Recipe, Configurable):
+        with pytest.raises(InputError, match=r"subprocess\.Popen is not a class of adance: add --trust subprocess "):
             build({"class_path": "subprocess.Popen", "init_args": {"args": "true"}}, kind)
     nested = {"class_path": "adance.objectives.AdaNCE", "init_args": {"sampler": {"class_path": "subprocess.Popen"}}}
     with pytest.raises(InputError, match=r"subprocess\.Popen"):
-        build(nested, Objective)
+        build(nested, Recipe)
+    trust("subprocess")
+    for kind, name in ((nn.Module, "an energy"), (Kernel, "a kernel"), (Recipe, "an objective")):
+        with pytest.raises(InputError, match=f"subprocess.Popen is not {name}"):
+            build({"class_path": "subprocess.Popen", "init_args": {"args": "true"}}, kind)
     assert calls == []
 
 
-@pytest.mark.parametrize("path", ["os.system", "builtins.eval", "adance.samplers.default_sampler"])
+@pytest.mark.parametrize("path", ["os.system", "builtins.eval", "adance.samplers.run_chains"])
 def test_functions_are_refused(path):
-    with pytest.raises(InputError, match="is not a"):
+    trust("os", "builtins")
+    with pytest.raises(InputError, match="is not a kernel"):
         build({"class_path": path}, Kernel)
 
 
 def test_an_energy_is_not_a_kernel():
-    with pytest.raises(InputError, match="MLP is not a Kernel"):
+    with pytest.raises(InputError, match=r"MLP of adance\.energies is not a kernel"):
         build(describe(MLP((2,))), Kernel)
 
 
-@pytest.mark.parametrize("path", ["nowhere.Net", "adance.energies.Nothing", "MLP", "", ".relative.Net", "a..b", None])
+@pytest.mark.parametrize(
+    "path", ["nowhere.Net", "adance.energies.Nothing", "Nothing", "", ".relative.Net", "a..b", None]
+)
 def test_classes_that_cannot_be_found_are_refused(path):
-    with pytest.raises(InputError, match="cannot find"):
+    trust("nowhere")
+    with pytest.raises(InputError, match=r"cannot find|no energy is called"):
         build({"class_path": path}, nn.Module)
 
 
@@ -119,6 +126,7 @@ class Deep(MLP):
 
 
 def test_keyword_arguments_that_are_passed_on_round_trip():
+    trust(__name__)
     other = again(Deep((2,), depth=3, activation="relu"), nn.Module)
     assert [type(layer).__name__ for layer in other.net].count("ReLU") == 3
 
@@ -128,6 +136,7 @@ def test_other_objects_can_be_given_arguments():
     with pytest.raises(InputError, match="remember"):
         describe(layer)
     remember(layer, {"in_features": 2, "out_features": 1})
+    trust("torch.nn")
     other = build(describe(layer), nn.Module)
     assert (other.in_features, other.out_features) == (2, 1)
     assert describe(other) == describe(layer)
@@ -136,9 +145,9 @@ def test_other_objects_can_be_given_arguments():
 def test_arguments_that_are_not_plain_are_refused():
     noise = FixedNoise(Gaussian(torch.zeros(2), torch.ones(2)))
     with pytest.raises(InputError, match="Gaussian"):
-        describe(Contrastive(AdaNCE().contrast, noise))
+        describe(NCE(noise))
 
 
 def test_a_class_is_named_by_the_shortest_package_that_has_it():
-    paths = {type(made).__name__: describe(made)["class_path"] for made in (MLP((2,)), Langevin(), ChainStarts())}
-    assert paths == {"MLP": "adance.MLP", "Langevin": "adance.Langevin", "ChainStarts": "adance.samplers.ChainStarts"}
+    paths = {type(made).__name__: describe(made)["class_path"] for made in (MLP((2,)), Langevin(), BlockGibbs())}
+    assert paths == {"MLP": "adance.MLP", "Langevin": "adance.Langevin", "BlockGibbs": "adance.samplers.BlockGibbs"}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RankingNCE,
         ScoreMatching,
     )
+    from adance.registry import trust
     from adance.samplers import MALA, Langevin, run_chains
     from adance.training import Run, Settings, Trainer, load
 
@@ -53,6 +54,7 @@ _HOMES = {
         "ConditionalNCE",
         "RankingNCE",
     ),
+    "adance.registry": ("trust",),
     "adance.samplers": ("MALA", "Langevin", "run_chains"),
     "adance.training": ("Run", "Settings", "Trainer", "load"),
 }
@@ -89,6 +91,7 @@ __all__ = [
     "load_data",
     "remember",
     "run_chains",
+    "trust",
 ]
 
 

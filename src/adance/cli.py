@@ -40,18 +40,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(name: str, args: list[str]) -> int:
     from adance.errors import DivergedError, InputError
+    from adance.registry import trust_restored, trust_typed
 
     warnings.showwarning = _show_warning
-    _find_classes_here()
     try:
-        importlib.import_module(f"adance.commands.{name}").run(args)
+        with trust_restored():
+            importlib.import_module(f"adance.commands.{name}").run(trust_typed(args))
     except InputError as error:
         return _fail(str(error), BAD_INPUT, name)
     except argparse.ArgumentError as error:
-        from adance.commands.near_misses import with_suggestion
-        from adance.commands.parser import readable
-
-        return _fail(with_suggestion(readable(str(error))), BAD_INPUT, name)
+        return _fail(str(error), BAD_INPUT, name)
     except UnicodeDecodeError as error:
         return _fail(f"a file that should be text in UTF-8 is not: {error}", BAD_INPUT, name)
     except DivergedError as error:
@@ -65,13 +63,6 @@ def _run(name: str, args: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE
-
-
-def _find_classes_here() -> None:
-    """Put the current folder on the path, as ``python -m adance`` does, but last, so that nothing of ours is hidden."""
-    here = os.getcwd()
-    if not {"", here} & set(sys.path):
-        sys.path.append(here)
 
 
 def _fail(message: str, status: int, command: str = "") -> int:

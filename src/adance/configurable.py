@@ -1,12 +1,13 @@
 """Objects that remember how they were made, so that a run folder can make them again."""
 
-import importlib
 import inspect
 import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from adance.errors import InputError
+from adance.registry import find_class
+from adance.signatures import Parameter, parameters
 
 T = TypeVar("T")
 
@@ -35,6 +36,11 @@ def remember(made: object, init_args: dict[str, Any]) -> None:
     object.__setattr__(made, "init_args", init_args)
 
 
+def remember_chosen(made: Configurable, **chosen: Any) -> None:
+    """Note what was chosen for arguments that were left open; those that its constructor does not take are ignored."""
+    remember(made, {name: chosen.get(name, value) for name, value in made.init_args.items()})
+
+
 def describe(made: object) -> dict[str, Any]:
     """The class path and arguments of ``made``, as plain YAML values; arguments that are objects are described too.
 
@@ -45,37 +51,24 @@ def describe(made: object) -> dict[str, Any]:
     if args is None:
         name = class_path(type(made))
         raise InputError(f"{name} does not remember its constructor's arguments: adance.remember(it, {{name: value}})")
-    return {"class_path": class_path(type(made)), "init_args": {name: _plain(value) for name, value in args.items()}}
+    return {"class_path": class_path(type(made)), "init_args": {name: as_plain(value) for name, value in args.items()}}
 
 
-def find_class(config: Mapping[str, Any], kind: type[T]) -> type[T]:
-    """The class that ``config`` names, which must be a ``kind``.
-
-    Raises:
-        InputError: The class cannot be found or is not a ``kind``; nothing has been called.
-    """
-    path = str(config.get("class_path"))
-    module, _, name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise InputError(f"cannot find the class {path!r}: {error}") from None
-    if not (isinstance(found, type) and issubclass(found, kind)):
-        raise InputError(f"{path} is not a {kind.__name__}")
-    return found
-
-
-def build(config: Mapping[str, Any], kind: type[T]) -> T:
-    """Make the object that ``config`` describes, which must be a ``kind``.
+def build(config: Mapping[str, Any], *kinds: type[T]) -> T:
+    """Make the object that ``config`` describes, which must be of one of these kinds.
 
     Raises:
-        InputError: The class cannot be found, is not a ``kind``, or refuses its arguments.
+        InputError: The class cannot be found, is not allowed (see :mod:`adance.registry`) or is of another kind, or it
+            refuses its arguments.
     """
-    found = find_class(config, kind)
-    args = {name: _built(value) for name, value in (config.get("init_args") or {}).items()}
+    found = find_class(config.get("class_path"), *kinds)
+    known = parameters(found)
+    args = {name: _built(value, known.get(name)) for name, value in (config.get("init_args") or {}).items()}
     try:
         made = found(**args)
-    except TypeError as error:
+    except InputError:
+        raise
+    except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"cannot make {class_path(found)}: {error}") from None
     if not isinstance(made, Configurable):
         remember(made, args)
@@ -92,21 +85,28 @@ def class_path(made_from: type) -> str:
     return f"{made_from.__module__}.{made_from.__qualname__}"
 
 
-def _plain(value: Any) -> Any:
+def as_plain(value: Any) -> Any:
+    """A value as YAML can hold it: tuples as lists, and objects as what they were made from.
+
+    Raises:
+        InputError: It is neither plain nor an object that remembers its arguments.
+    """
     if isinstance(value, Configurable):
         return describe(value)
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [as_plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: as_plain(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise InputError(f"an argument of type {type(value).__name__} cannot be written to a config file")
 
 
-def _built(value: Any) -> Any:
+def _built(value: Any, parameter: Parameter | None = None) -> Any:
+    """An argument with the objects that it describes made; those of a parameter without a kind can be of any."""
     if isinstance(value, Mapping) and "class_path" in value:
-        return build(value, Configurable)
+        kinds = parameter.kinds if parameter else ()
+        return build(value, *(kinds or (Configurable,)))
     if isinstance(value, list):
-        return [_built(item) for item in value]
+        return [_built(item, parameter) for item in value]
     return value

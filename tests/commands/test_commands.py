@@ -9,7 +9,7 @@ import torch
 import yaml
 from PIL import Image
 
-from adance import load, load_data
+from adance import InputError, load, load_data, trust
 
 OWN = """
 from torch import nn
@@ -90,8 +90,12 @@ def test_a_class_of_ones_own_trains_resumes_and_loads(adance, rows, tmp_path, mo
     options = "--data rows.csv --energy own_net.Own --energy.wide 6 --objective NCE --batch_size 16 --quiet"
     for out, steps in (("whole", 9), ("parts", 4)):
         assert adance("train", *options.split(), "--steps", steps, "--out", out, "--device", "cpu").status == 0
-    assert adance("train", "--resume", "parts", "--steps", "9", "--quiet").status == 0
+    assert "--trust own_net" in adance("train", "--resume", "parts", "--steps", "9", "--quiet").error
+    assert adance("train", "--resume", "parts", "--steps", "9", "--quiet", "--trust", "own_net").status == 0
     assert weights_of(tmp_path / "whole") == weights_of(tmp_path / "parts")
+    with pytest.raises(InputError, match=r'adance\.trust\("own_net"\)'):
+        load("whole")
+    trust("own_net")
     run = load("whole")
     assert type(run.energy).__name__ == "Own"
     assert run.energy.net[1].out_features == 6
@@ -104,7 +108,8 @@ def test_a_class_in_the_current_folder_is_found_without_a_path(rows, tmp_path):
     (tmp_path / "torch.py").write_text("raise AssertionError('hides a package')")
     options = "--data rows.csv --energy net_of_mine.Own --objective NCE --batch_size 16 --steps 1 --out run --quiet"
     code = "import sys; from adance.cli import main; sys.exit(main(sys.argv[1:]))"
-    for argv in (["train", *options.split(), "--device", "cpu"], ["score", "run", "rows.csv", "--out", "e.csv"]):
+    score = ["score", "run", "rows.csv", "--out", "e.csv", "--trust", "net_of_mine"]
+    for argv in (["train", *options.split(), "--device", "cpu"], score):
         # -P or a script's own folder: nothing of the current one on the path, as for a console script
         (tmp_path / "bin").mkdir(exist_ok=True)
         (tmp_path / "bin" / "adance").write_text(code)
@@ -112,6 +117,15 @@ def test_a_class_in_the_current_folder_is_found_without_a_path(rows, tmp_path):
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "e.csv").exists()
+
+
+@pytest.mark.parametrize("where", ["typed", "file"])
+def test_a_class_that_is_named_has_its_own_defaults(where, adance, tmp_path):
+    """The default objective draws one noise sample per datum, RankingNCE ten."""
+    (tmp_path / "own.yaml").write_text("objective: RankingNCE")
+    argv = ["--objective", "RankingNCE"] if where == "typed" else ["--config", "own.yaml"]
+    answer = adance("train", *argv, "--print_config")
+    assert yaml.safe_load(answer.out)["objective"]["init_args"]["noises"] == 10
 
 
 def test_switches_need_no_value(tiny, tmp_path):
@@ -154,7 +168,7 @@ def test_kernels_have_their_names_in_training_and_in_sampling(kernel, adance, ro
     assert np.array_equal(a, b)
     assert adance(*argv, "--steps", "0", "--out", "c.npz").status == 0
     assert not np.array_equal(a, np.load(tmp_path / "c.npz")["x"])
-    assert "no class is called 'Nope'" in adance("sample", "run", "--sampler", "Nope", "--out", "d.npz").error
+    assert "no kernel is called 'Nope'" in adance("sample", "run", "--sampler", "Nope", "--out", "d.npz").error
 
 
 def test_a_kernel_inside_another_has_its_name_too(adance, rows):

@@ -20,6 +20,7 @@ from adance.contrasts import (
     named_bregman,
 )
 from adance.errors import InputError
+from adance.registry import trust
 
 # Ψ(u) as the textbooks write it, beside the contrast that claims to be it.
 PSI = {
@@ -157,6 +158,7 @@ def test_an_own_psi_must_be_elementwise():
 
 
 def test_an_own_psi_goes_through_a_config_by_its_path():
+    trust("torch")
     for psi in (torch.square, "torch.square"):
         described = {"class_path": "adance.contrasts.Custom", "init_args": {"psi": "torch.square"}}
         made = Custom(psi)

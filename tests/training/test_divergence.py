@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from adance import remember
+from adance import remember, trust
 from adance.cli import main
 from adance.errors import DivergedError
 from adance.objectives import NCE, AdaNCE
@@ -49,6 +49,8 @@ def sick(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "sick_energy", raising=False)
     import sick_energy
+
+    trust("sick_energy")
 
     def make(bad, how="nan"):
         torch.manual_seed(4)

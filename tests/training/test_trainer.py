@@ -223,6 +223,7 @@ def test_an_objective_of_any_law_is_trained_and_its_run_opened(points, tmp_path)
 def test_an_energy_that_is_made_of_nothing_is_made_again(points, tmp_path, recwarn):
     energy = Plain()
     adance.remember(energy, {})
+    adance.trust(__name__)
     run = Trainer(energy, NCE(), points, Settings(steps=3), tmp_path / "run", show_progress=False).fit()
     x = torch.ones(2, 3)
     assert torch.equal(load(tmp_path / "run").score(x), run.score(x))
@@ -257,6 +258,9 @@ def test_an_energy_of_ones_own_is_made_again_from_what_it_remembers(points, tmp_
     adance.remember(energy, {"power": 4})
     settings = Settings(steps=5, batch_size=16)
     run = Trainer(energy, NCE(), points, settings, tmp_path / "run", show_progress=False).fit()
+    with pytest.raises(InputError, match="Quadratic is not a class of adance: add --trust"):
+        load(tmp_path / "run")
+    adance.trust(__name__)
     again = load(tmp_path / "run")
     assert again.energy.power == 4
     assert torch.equal(again.score(torch.ones(2, 3)), run.score(torch.ones(2, 3)))

@@ -54,34 +54,34 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
     defaults = Options()
     usage = "adance evaluate RUN [options]"  # in this order: an option with several values would take in the run
     parser = make_parser("evaluate", "Measure a run: samples, outlier detection, likelihood.", usage)
-    parser.add_argument("run", type=str, help="the run folder")
-    parser.add_argument("--n", type=int, default=defaults.n, help="number of samples, and of rows at most")
-    parser.add_argument(
+    parser.option("run", type=str, help="the run folder")
+    parser.option("--n", type=int, default=defaults.n, help="number of samples, and of rows at most")
+    parser.option(
         "--features",
         type=str | None,
         default=None,
         help="inception, classifier, pixels, or a TorchScript file; for images by default classifier, without labels "
         "pixels",
     )
-    parser.add_argument("--features_name", type=str | None, default=None, help="what to call the features of a file")
-    parser.add_argument(
+    parser.option("--features_name", type=str | None, default=None, help="what to call the features of a file")
+    parser.option(
         "--split", type=Literal["train", "test"], default=defaults.split, help="split that samples are compared with"
     )
-    parser.add_argument(
+    parser.option(
         "--samples", type=str, nargs="+", default=[], help="ways to draw, by how their names begin, such as default"
     )
-    parser.add_argument("--outliers", type=str, nargs="+", default=[], help="outlier sets: names or paths")
-    parser.add_argument("--chains", type=int, default=defaults.chains, help="annealed chains in each direction")
-    parser.add_argument(
+    parser.option("--outliers", type=str, nargs="+", default=[], help="outlier sets: names or paths")
+    parser.option("--chains", type=int, default=defaults.chains, help="annealed chains in each direction")
+    parser.option(
         "--max_temperatures", type=int, default=defaults.max_temperatures, help="most temperatures of the annealing"
     )
-    parser.add_argument("--force", action="store_true", help="likelihood of a model that claims no density, too")
-    parser.add_argument("--seed", type=int, default=defaults.seed, help="seed of everything random")
-    parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
-    parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
-    parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    args = parser.parse_args(argv)
+    parser.option("--force", action="store_true", help="likelihood of a model that claims no density, too")
+    parser.option("--seed", type=int, default=defaults.seed, help="seed of everything random")
+    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
+    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
+    parser.option("--quiet", action="store_true", help="no progress")
+    args = parser.read(argv)
 
     given: dict[str, Any] = {field.name: args[field.name] for field in dataclasses.fields(Options)}
     return args, Options(**{**given, "samples": tuple(args.samples), "outliers": tuple(args.outliers)})

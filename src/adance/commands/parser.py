@@ -1,95 +1,141 @@
-"""The argument parser that all subcommands use."""
+"""The argument parser that all subcommands use: it reads numbers, strings and lists, and imports nothing."""
 
 import argparse
-import re
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, Literal, get_args, get_origin
 
+import docstring_parser
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 
-import adance.energies
+from adance.commands.given import Given
+from adance.commands.parts import Part, choose
 from adance.errors import InputError
+from adance.registry import registered
+from adance.signatures import REQUIRED, Parameter, is_plain_value, members
+
+TRUST_HELP = "let files and runs name classes of this module; may be repeated"
+WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"}
 
 
-class _Formatter(DefaultHelpFormatter):
-    """Help without the list of every class that torch knows."""
+class Parser(ArgumentParser):
+    """A parser whose complaints are one line, raised as :class:`~adance.errors.InputError`."""
 
-    def _expand_help(self, action: argparse.Action) -> str:
-        return re.sub(r", known subclasses: [^)]*", "", super()._expand_help(action))
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.hints: dict[str, Any] = {}
+        super().__init__(*args, **options)
+
+    def option(self, name: str, *, group: Any = None, **options: Any) -> None:
+        """Add an option or argument, to a group of the help if one is given; its type is kept for complaints."""
+        self.hints[name.lstrip("-")] = options.get("type")
+        (group or self).add_argument(name, **options)
+
+    def read(self, argv: Sequence[str]) -> Namespace:
+        """The settings.
+
+        Raises:
+            InputError: An argument is unknown, missing or of another type.
+        """
+        try:
+            return self.parse_args(list(argv))
+        except argparse.ArgumentError as error:
+            raise InputError(self._explained(str(error), argv)) from None
+
+    def _explained(self, message: str, argv: Sequence[str]) -> str:
+        """A complaint about a value, by what its option takes."""
+        key = message.partition('Parser key "')[2].partition('"')[0]
+        hint = self.hints.get(key)
+        if hint is None:
+            return message
+        given = [text for token, after in pairwise([*argv, ""]) for text in _value_of(key, token, after)]
+        return f"--{key}: expected {_wanted(hint)}" + "".join(f"; got {text!r}" for text in given[-1:])
 
 
-def with_full_energy_name(argv: Sequence[str]) -> list[str]:
-    """Arguments with ``--energy NAME`` of a class of ours by its full path: other packages have an ``MLP`` too."""
-    full = list(argv)
-    for place, token in enumerate(full):
-        option, is_joined, name = token.partition("=")
-        if is_joined and option == "--energy" and name in adance.energies.__all__:
-            full[place] = f"--energy=adance.energies.{name}"
-        elif token in adance.energies.__all__ and place > 0 and full[place - 1] == "--energy":
-            full[place] = f"adance.energies.{token}"
-    return full
+def _value_of(key: str, token: str, after: str) -> list[str]:
+    name, is_joined, value = token.partition("=")
+    return [value if is_joined else after] if name == f"--{key}" else []
 
 
-def make_parser(command: str, description: str, usage: str | None = None) -> ArgumentParser:
-    """A parser whose complaints are raised as ``argparse.ArgumentError``."""
-    return ArgumentParser(
+def make_parser(command: str, description: str, usage: str | None = None) -> Parser:
+    """The parser of a command; it has ``--trust``, which is dealt with before any command runs."""
+    parser = Parser(
         prog=f"adance {command}",
         usage=usage,
         description=description,
         exit_on_error=False,
         allow_abbrev=False,
-        formatter_class=_Formatter,
+        formatter_class=DefaultHelpFormatter,
     )
+    parser.option("--trust", metavar="MODULE", help=TRUST_HELP)
+    return parser
 
 
-def readable(message: str) -> str:
-    """A parser's complaint as one line in the user's words."""
-    message = " ".join(message.split())
-    for pattern, words in (
-        (r'Parser key "([\w.]+)":', r"--\1:"),
-        (r"<class '(\w+)'>", r"\1"),
-        (r"Type collections\.abc\.Callable\[.*?\] expects a function or a callable class: ", ""),
-        (
-            r"Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (.*?) - Expected a None.*",
-            r"\1",
-        ),
-        (r"Expected a typing\.Literal\[(.*?)\]", r"expected one of \1"),
-        (r"Expected a dot import path string: (\w+)", r"no class is called '\1'; see --help, or give its path"),
-        (
-            r"Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (expected one of .*?)"
-            r" - no class is called '(\w+)'.*",
-            r"\1, or a class; got '\2'",
-        ),
-        (r"Expected a int - expected one of ('\w+')", r"expected a whole number or \1"),
-        (
-            r"--sampler: Expected an instantiatable class, but adance\.[\w.]+ is abstract",
-            "--sampler is left to the library: name one before you set its parts; that of images is Langevin with "
-            "steps=30, step_size=1, noise_std=0.005, that of vectors MALA with steps=50",
-        ),
-        (
-            r"--(\w+): Expected an instantiatable class, but adance\.[\w.]+ is abstract",
-            r"the \1 is left to the library: name one before you set its parts",
-        ),
-        (
-            r"Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (expected one of .*?)"
-            r" - Expected a bool Given value type: \w+ Given value: ?(.*)",
-            r"\1; got '\2'",
-        ),
-        (r"Expected a int\b", "expected a whole number"),
-    ):
-        message = re.sub(pattern, words, message)
-    return message.removesuffix(".")
+def add_part(parser: Parser, part: Part, group: Any = None) -> None:
+    """Add the options of an object, those of each class under its own heading; one without a class joins ``group``."""
+    made_from, key = part.made_from, part.key
+    names = [*part.parameter.words, *registered(*part.parameter.kinds)]
+    if made_from is None:
+        default = part.parameter.default if is_plain_value(part.parameter.default) else None
+        hint = part.parameter.plain if part.parameter.words else str | None
+        parser.option(
+            f"--{key}", group=group, type=hint, default=default, metavar="NAME", help=f"one of {', '.join(names)}"
+        )
+        return
+    summary = summary_of(made_from)
+    group = parser.add_argument_group(f"--{key} {made_from.__name__}", f"{summary} Or another of: {', '.join(names)}.")
+    add_settings(parser, group, f"{key}.", part.settings, made_from)
+    for inner in part.parts.values():
+        add_part(parser, inner, group)
 
 
-def instantiate(parser: ArgumentParser, args: Namespace) -> Namespace:
-    """The settings with their objects made.
+def add_settings(parser: Parser, group: Any, prefix: str, settings: Iterable[Parameter], documented: type) -> None:
+    """Add options of plain values to a group of the help, with the words of the docstring of ``documented``."""
+    said = _descriptions(documented)
+    for item in settings:
+        key = f"{prefix}{item.name}"
+        default = None if item.default is REQUIRED else item.default
+        checked = {} if item.plain is Any else {"type": item.plain}
+        parser.option(f"--{key}", group=group, default=default, help=said.get(item.name, ""), **checked)
 
-    Raises:
-        InputError: A class refuses its arguments.
-    """
-    try:
-        made: Namespace = parser.instantiate(args)
-    except InputError:
-        raise
-    except ValueError as error:  # jsonargparse wraps what a class that is one of several types says
-        raise InputError(readable(str(error))) from None
-    return made
+
+def help_of(part: Part, name: str) -> str:
+    """The settings of the class called ``name`` as a value of this option, or all such classes, in a line each."""
+    if name:
+        parser = make_parser("train", f"--{part.key} {name} and its settings")
+        add_part(parser, choose(part.key, part.parameter, [Given(part.key, name, True)], skipped=part.skipped))
+        return parser.format_help().rstrip()
+    said = {name: summary_of(found) for name, found in sorted(registered(*part.parameter.kinds).items())}
+    width = max(map(len, said))
+    listed = "\n".join(f"  {name:<{width}}  {line}" for name, line in said.items())
+    return f"values of --{part.key}:\n{listed}\n\n--{part.key}.help NAME shows the settings of one"
+
+
+def summary_of(documented: type) -> str:
+    """The first line of what a class says of itself."""
+    return (inspect.getdoc(documented) or "").partition("\n")[0].replace("``", "")
+
+
+def _descriptions(documented: type) -> dict[str, str]:
+    """What docstrings say of each parameter, those of bases included."""
+    found: dict[str, str] = {}
+    for base in reversed(documented.__mro__):
+        try:
+            parsed = docstring_parser.parse(inspect.cleandoc(base.__doc__ or ""))
+        except docstring_parser.ParseError:
+            continue
+        found |= {item.arg_name: " ".join((item.description or "").split()) for item in parsed.params}
+    return {name: text.replace("%", "%%").replace("``", "") for name, text in found.items()}
+
+
+def _wanted(hint: Any) -> str:
+    """The values of a type, in words."""
+    if get_origin(hint) is Literal:
+        values = [repr(value) for value in get_args(hint)]
+        return f"one of {', '.join(values)}" if len(values) > 1 else values[0]
+    if len(members(hint)) > 1:
+        return " or ".join(map(_wanted, members(hint)))
+    if get_args(hint):
+        inner = ["…" if part is Ellipsis else _wanted(part) for part in get_args(hint)]
+        return f"a list [{', '.join(inner)}{', …' if len(inner) == 1 else ''}]"
+    return WORDS.get(hint, getattr(hint, "__name__", str(hint)))

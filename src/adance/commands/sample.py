@@ -1,26 +1,30 @@
 """``adance sample``."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from adance.commands.given import split_arguments
 from adance.commands.open_run import open_run
-from adance.commands.parser import instantiate, make_parser
+from adance.commands.parser import add_part, make_parser
+from adance.commands.parts import choose
 from adance.data import load_for_model
 from adance.errors import InputError
 from adance.samplers import Kernel
+from adance.signatures import Parameter
 from adance.training import Run
 from adance.training.files import whole_file
 from adance.training.run import check_number
 from adance.training.run_picture import has_picture, save_array, save_picture
 from adance.training.settings import Compile
 
+SAMPLER = Parameter("sampler", Kernel | Mapping[str, Any] | None, None)
 HALVES = ("left", "right", "top", "bottom")
 OUT_HELP = (
     "a .png, a .npz (array x) or, for vectors, a .csv with the columns of the data; vectors are in the data's own "
@@ -32,26 +36,23 @@ OUT_HELP = (
 def run(argv: list[str]) -> None:
     """Draw samples and write them."""
     parser = make_parser("sample", "Draw samples from a run.")
-    parser.add_argument("run", type=str, help="the run folder")
-    parser.add_argument("--n", type=int, default=64, help="number of samples")
-    parser.add_argument("--steps", type=int | None, default=None, help="steps of a chain")
-    parser.add_argument(
-        "--sampler",
-        type=Kernel | None,
-        default=None,
-        help="kernel of the chains, for its own steps; by default the training's",
-    )
-    parser.add_argument("--label", type=int | None, default=None, help="the class, where the energy is of classes")
-    parser.add_argument("--start", type=Literal["noise", "buffer", "data"], default="noise", help="where chains start")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the chains")
-    parser.add_argument("--mask", type=str | None, default=None, help="what to keep: a half, or an array of 0 and 1")
-    parser.add_argument("--given", type=str | None, default=None, help="images to keep part of; default: held-out data")
-    parser.add_argument("--out", type=str | None, default=None, help=OUT_HELP)
-    parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
-    parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
-    parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
-    parser.add_argument("--compile", type=Compile, default="auto", help="auto (where it saves a minute), on or off")
-    args = parser.parse_args(argv)
+    parser.option("run", type=str, help="the run folder")
+    parser.option("--n", type=int, default=64, help="number of samples")
+    parser.option("--steps", type=int | None, default=None, help="steps of a chain")
+    found = split_arguments(argv, ["sampler"])
+    sampler = choose("sampler", SAMPLER, found.given)
+    add_part(parser, sampler)
+    parser.option("--label", type=int | None, default=None, help="the class, where the energy is of classes")
+    parser.option("--start", type=Literal["noise", "buffer", "data"], default="noise", help="where chains start")
+    parser.option("--seed", type=int, default=0, help="seed of the chains")
+    parser.option("--mask", type=str | None, default=None, help="what to keep: a half, or an array of 0 and 1")
+    parser.option("--given", type=str | None, default=None, help="images to keep part of; default: held-out data")
+    parser.option("--out", type=str | None, default=None, help=OUT_HELP)
+    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
+    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
+    parser.option("--compile", type=Compile, default="auto", help="auto (where it saves a minute), on or off")
+    args = parser.read([*found.rest, *sampler.tokens()])
 
     model = open_run(args)
     kind = "png" if has_picture(model.data, model.energy) else "csv"
@@ -59,8 +60,10 @@ def run(argv: list[str]) -> None:
     _check_output(model, out)
     if args.label is not None:
         model = model.of_class(args.label)
-    if args.sampler is not None:
-        model = replace(model, kernel=instantiate(parser, args).sampler)
+    kernel = sampler.make(args)
+    if kernel is not None:
+        named = isinstance(kernel, Kernel)
+        model = replace(model, kernel=kernel if named else model.sampler.with_changes(kernel))
         args.steps = model.sampler.steps if args.steps is None else args.steps
     check_number(args.n)
     if args.given is not None and args.mask is None:

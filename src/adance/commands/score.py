@@ -17,13 +17,13 @@ from adance.training.files import whole_file
 def run(argv: list[str]) -> None:
     """Write the energy of every row, and its log-density where the model claims one."""
     parser = make_parser("score", "Energies of the rows of a data set; low means likely.")
-    parser.add_argument("run", type=str, help="the run folder")
-    parser.add_argument("data", type=str, help="a name, or a .npz, .npy, .csv or folder of images")
-    parser.add_argument("--out", type=str | None, default=None, help="a .csv file; by default the standard output")
-    parser.add_argument("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
-    parser.add_argument("--step", type=int | None, default=None, help="the checkpoint; by default the last")
-    parser.add_argument("--device", type=str, default="cpu", help="cpu or cuda")
-    args = parser.parse_args(argv)
+    parser.option("run", type=str, help="the run folder")
+    parser.option("data", type=str, help="a name, or a .npz, .npy, .csv or folder of images")
+    parser.option("--out", type=str | None, default=None, help="a .csv file; by default the standard output")
+    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
+    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
+    args = parser.read(argv)
 
     model = open_run(args)
     energies = model.score(load_for_model(args.data, model.data))

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
 
-from adance.commands.parser import instantiate, with_full_energy_name
-from adance.commands.train import new_trainer, settings_of, train_parser
+from adance.commands.choices import OBJECTS, plain_settings, read, read_text
+from adance.commands.given import option_of
+from adance.commands.parser import TRUST_HELP
+from adance.commands.train import new_trainer
 from adance.errors import DivergedError, InputError
+from adance.registry import trust_typed, trusted
 from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinations, run_jobs, run_names, summarize
 from adance.sweeps.axes import Values
 from adance.sweeps.backends import BACKENDS
@@ -39,10 +42,12 @@ def run(argv: list[str]) -> None:
     evaluate = partial(evaluate_job, options=_evaluation(args.evaluate_with)) if measures else None
     folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
     settings = _config(options, {})
+    for values in points:  # a class among them is trusted, since it was typed; what the folder names is not
+        _config(options, values, typed=True)
     points = folder.extend(points, settings)
     names = run_names(points)
     jobs = [
-        Job(name, values, (folder.path / name).absolute(), _config(options, values))
+        Job(name, values, (folder.path / name).absolute(), _config(options, values), trusted())
         for name, values in zip(names, points, strict=True)
     ]
     before = [read_outcome(job.name, job.values, job.folder) for job in jobs]
@@ -60,13 +65,13 @@ def run(argv: list[str]) -> None:
 
 def train_job(job: Job) -> None:
     """Train a run of a sweep, or go on with it."""
-    parser = train_parser()
-    args = parser.parse_string(job.config)
+    choices = read_text(job.config)
+    args = choices.args
     if (job.folder / "config.yaml").exists():
         trainer = Trainer.resume(job.folder, device=args.device, trackers=args.trackers, show_progress=False)
     else:
-        args.out, args.quiet = str(job.folder), True
-        trainer = new_trainer(parser, args)
+        args.quiet = True
+        trainer = new_trainer(choices, str(job.folder))
         _refuse_other_data(job, trainer)
     trainer.fit()
 
@@ -109,9 +114,9 @@ def _evaluate_command() -> ModuleType:
 def _evaluation(text: str) -> list[str]:
     """The options of ``adance evaluate``, checked before anything is trained."""
     try:
-        options = shlex.split(text)
+        options = trust_typed(shlex.split(text))
         _evaluate_command().read(["RUN", *options])
-    except (ValueError, argparse.ArgumentError) as error:
+    except ValueError as error:
         raise InputError(f"--evaluate_with {text!r}: {error}") from None
     return options
 
@@ -139,6 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SETTING=VALUE,…",
         help="a setting to vary and its values, as in objective.interval=1,5,10; once for each setting",
     )
+    parser.add_argument("--trust", metavar="MODULE", help=TRUST_HELP)
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each (default: 1)")
     parser.add_argument("--backend", choices=BACKENDS, default="loky", help="where they run (default: loky)")
     parser.add_argument("--out", default="runs/sweep", help="folder of the sweep (default: runs/sweep)")
@@ -154,26 +160,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _config(options: Sequence[str], values: Values) -> str:
+def _config(options: Sequence[str], values: Values, *, typed: bool = False) -> str:
     """All settings of one run, as YAML, checked."""
     for key in values:
         if key in NOT_VARIED:
             raise InputError(f"--over {key}: cannot be varied")
-    parser = train_parser()
-    given = [*options, *(f"--{key}={value}" for key, value in values.items())]
-    try:
-        args = parser.parse_args(with_full_energy_name(given))
-    except argparse.ArgumentError as error:
-        unknown = next((key for key in values if f"unrecognized arguments: --{key}=" in str(error)), None)
-        if unknown is None:
-            raise
-        example = "a full name, as in objective.interval"
-        raise InputError(f"--over {unknown}: adance train has no such setting; give {example}") from None
-    if args.resume is not None:
+        if option_of(key) not in OBJECTS and key not in plain_settings():
+            example = "a full name, as in objective.interval"
+            raise InputError(f"--over {key}: adance train has no such setting; give {example}")
+    choices = read(options, values, typed=typed)
+    if choices.args.resume is not None:
         raise InputError("--resume is for adance train; a sweep that is started again goes on by itself")
-    settings_of(args)
-    instantiate(parser, args)
-    return str(parser.dump(args))
+    _ = choices.settings
+    choices.make_objective()
+    return choices.as_yaml()
 
 
 def _complain(outcomes: Sequence[Outcome]) -> None:

@@ -1,6 +1,5 @@
 """A Ψ of one's own."""
 
-import importlib
 import math
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ from torch.func import grad
 
 from adance.contrasts.growing import Growing
 from adance.errors import InputError
+from adance.registry import find_function
 
 GRID = 401
 
@@ -20,18 +20,19 @@ class Custom(Growing):
     Ψ is evaluated at ``u = e^r`` in the dtype of r: where Ψ' cancels at large u, write Ψ so that it does not.
 
     Args:
-        psi: Ψ, elementwise on positive tensors, of torch operations; or the import path of such a function
-            (``package.module.function``), which a config file needs.
+        psi: Ψ, elementwise on positive tensors, of torch operations; or the path of such a function
+            (``package.module.function``) in a module that is trusted, which a config file needs.
         noises: Noise samples per datum.
         max_ratio: As for :class:`Growing`, on both sides.
 
     Raises:
-        InputError: Ψ is not strictly convex on a grid of 401 ratios from 1/max_ratio to max_ratio.
+        InputError: Ψ is not strictly convex on a grid of 401 ratios from 1/max_ratio to max_ratio, or its module is not
+            trusted.
     """
 
     def __init__(self, psi: Callable[[Tensor], Tensor] | str, noises: int = 1, max_ratio: float = 1e4) -> None:
         super().__init__(noises, max_ratio)
-        self.psi = _imported(psi) if isinstance(psi, str) else psi
+        self.psi = find_function(psi) if isinstance(psi, str) else psi
         self.init_args["psi"] = _import_path(psi)
         bound = math.log10(max_ratio)
         ratios = torch.logspace(-bound, bound, GRID, dtype=torch.float64)
@@ -69,17 +70,6 @@ class Custom(Growing):
 
     def _second(self, u: Tensor) -> Tensor:
         return grad(lambda v: self._first(v).sum())(u)  # type: ignore[no-any-return]
-
-
-def _imported(path: str) -> Callable[[Tensor], Tensor]:
-    module, _, name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"cannot find the function {path!r}: {error}") from None
-    if not callable(found):
-        raise InputError(f"{path} is not a function")
-    return found  # type: ignore[no-any-return]
 
 
 def _import_path(psi: Callable[[Tensor], Tensor] | str) -> object:

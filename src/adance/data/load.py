@@ -15,12 +15,12 @@ from adance.data.digits import load_digits
 from adance.data.files import read_array
 from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
-from adance.data.near import did_you_mean
 from adance.data.splits import Splits, finish, image_scale, in_range
 from adance.data.table import read_table
 from adance.data.toys2d import TOYS
 from adance.data.transforms import Identity, transform_from_state
 from adance.errors import InputError
+from adance.near import did_you_mean
 from adance.randomness import check_seed
 
 NAMES = ("digits", *TOYS, *HUB)

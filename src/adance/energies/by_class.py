@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from adance.configurable import Configurable, remember
+from adance.configurable import Configurable, remember_chosen
 from adance.defaults import Activation, defaults_of
 from adance.energies.mlp import MLP
 from adance.errors import InputError
@@ -47,8 +47,7 @@ class ClassMLP(Configurable, nn.Module):
         spectral_norm = default.spectral_norm if spectral_norm is None else spectral_norm
         self.energy = MLP((math.prod(event_shape) + classes,), hidden, activation, spectral_norm, default.base)
         self.classes = classes
-        chosen = {"activation": activation, "spectral_norm": spectral_norm}
-        remember(self, {"event_shape": list(event_shape), "classes": classes, "hidden": list(hidden), **chosen})
+        remember_chosen(self, activation=activation, spectral_norm=spectral_norm)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)`` of the classes ``condition`` ``(B,)``, whole numbers."""

@@ -6,7 +6,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from adance.configurable import Configurable, remember
+from adance.configurable import Configurable, remember_chosen
 from adance.energies.layers import FastConv2d
 from adance.energies.spectral import normalize_layers
 from adance.errors import InputError
@@ -61,8 +61,7 @@ class ConvNet(Configurable, nn.Module):
         self.net = nn.Sequential(*layers, nn.Linear(channels, 1))
         if spectral_norm:
             normalize_layers(self.net)
-        shape = {"width": width, "slope": slope, "spectral_norm": spectral_norm}
-        remember(self, {"event_shape": list(event_shape), "architecture": found, **shape})
+        remember_chosen(self, architecture=found)
 
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of images ``(B, C, H, W)``."""

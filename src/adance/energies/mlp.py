@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from adance.configurable import Configurable, remember
+from adance.configurable import Configurable, remember_chosen
 from adance.defaults import Activation, defaults_of
 from adance.energies.analytic import GaussianBase
 from adance.energies.energy import is_vector
@@ -68,8 +68,7 @@ class MLP(Configurable, nn.Module):
         if spectral_norm:
             normalize_layers(self.net)
         self.base = GaussianBase(event_shape) if base else None
-        chosen = {"activation": activation, "spectral_norm": spectral_norm, "base": base}
-        remember(self, {"event_shape": list(event_shape), "hidden": list(hidden), **chosen})
+        remember_chosen(self, activation=activation, spectral_norm=spectral_norm, base=base)
 
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)``."""

@@ -88,7 +88,7 @@ class ContrastiveRecipe(TwoParts):
     """
 
     contrast: Contrast
-    noise: NoiseLike = "gaussian"
+    noise: NoiseName | NoiseRecipe = "gaussian"
     learn_log_z: bool = False
     normalize: bool = True
     energy_penalty: float = 0.0
@@ -119,7 +119,7 @@ class NCE(TwoParts):
         InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or the noise unknown.
     """
 
-    noise: NoiseLike = "gaussian"
+    noise: NoiseName | NoiseRecipe = "gaussian"
     noises: int = 1
     learn_log_z: bool = True
     normalize: bool = True
@@ -154,7 +154,7 @@ class BRM(TwoParts):
     """
 
     psi: Psi | Bregman = "kl"
-    noise: NoiseLike = "gaussian"
+    noise: NoiseName | NoiseRecipe = "gaussian"
     noises: int = 1
     learn_log_z: bool = True
     normalize: bool = True
@@ -187,7 +187,7 @@ class RankingNCE(TwoParts):
             positive numbers that sum to 1.
     """
 
-    noise: NoiseLike = "gaussian"
+    noise: NoiseName | NoiseRecipe = "gaussian"
     noises: int = 10
     probabilities: Sequence[float] | Literal["equal"] = "equal"
     normalize: bool = True

@@ -22,12 +22,12 @@ def resolve_sampler(sampler: Sampler, setting: Setting) -> Kernel:
     """The kernel: the one given, or the default one, perhaps with some of its arguments changed.
 
     Raises:
-        InputError: The default kernel does not take one of the arguments.
+        InputError: The default kernel does not take one of the arguments, or refuses its value.
     """
     if isinstance(sampler, Kernel):
         return sampler
-    default = defaults_of(setting.event_shape).sampler
-    return build({**default, "init_args": {**default["init_args"], **(sampler or {})}}, Kernel)  # type: ignore[type-abstract]
+    default = build(defaults_of(setting.event_shape).sampler, Kernel)  # type: ignore[type-abstract]
+    return default.with_changes(sampler) if sampler else default
 
 
 def resolve_start(

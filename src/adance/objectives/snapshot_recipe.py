@@ -42,7 +42,7 @@ class SnapshotRecipe:
 
     def with_steps(self, steps: int) -> "SnapshotRecipe":
         """The same with chains of ``steps`` steps."""
-        return replace(self, sampler=self.sampler.with_steps(steps))
+        return replace(self, sampler=self.sampler.with_changes({"steps": steps}))
 
     def build(self, site: Site) -> Snapshot:
         """The noise for an energy and data.

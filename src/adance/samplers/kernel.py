@@ -4,15 +4,17 @@ A kernel holds settings, never state: ``init`` makes the state of many chains fr
 all of them once.
 """
 
-import copy
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from adance.configurable import Configurable, remember
+from adance.configurable import Configurable
 from adance.energies.energy import Energy
+from adance.errors import InputError
 from adance.samplers.record import StepInfo
 
 K = TypeVar("K", bound="Kernel")
@@ -59,12 +61,18 @@ class Kernel(Configurable, ABC):
     def step(self, energy: Energy, state: Any, generator: torch.Generator | None = None) -> tuple[Any, StepInfo]:
         """Move every chain once."""
 
-    def with_steps(self: K, steps: int) -> K:
-        """The same kernel for chains of ``steps`` steps."""
-        changed = copy.copy(self)
-        changed.steps = steps
-        remember(changed, {**self.init_args, "steps": steps})
-        return changed
+    def with_changes(self: K, changes: Mapping[str, Any]) -> K:
+        """The same kernel with some arguments of its constructor changed.
+
+        Raises:
+            InputError: The kernel does not take one of them, or refuses its value.
+        """
+        made_from = type(self)
+        try:
+            return made_from(**{**self.init_args, **changes})
+        except (InputError, TypeError) as error:
+            takes = ", ".join(inspect.signature(made_from).parameters)
+            raise InputError(f"sampler: {error}; the default is {made_from.__name__}, which takes {takes}") from None
 
     def adapt(self, state: Any, info: StepInfo) -> Any:
         """The state with its step size moved towards a target acceptance; here: unchanged."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from adance.configurable import remember
+from adance.configurable import remember, remember_chosen
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
 from adance.samplers.kernel import SplitKernel
@@ -50,16 +50,17 @@ class Langevin(SplitKernel):
                 "Langevin needs steps ≥ 0, step_size > 0, noise_std ≥ 0 and temperature ≥ 0, got "
                 f"steps={steps}, step_size={step_size}, noise_std={noise_std}, temperature={temperature}"
             )
-        # σ or T, whichever it is that stays when another step size is chosen
-        spread = {"temperature": 1.0 if temperature is None else temperature}
+        # of σ and T the config keeps the one that was given
+        given = self.init_args.copy()
+        given.pop("temperature" if noise_std is not None else "noise_std", None)
         if noise_std is None:
-            noise_std = math.sqrt(2 * step_size * spread["temperature"])
-        else:
-            spread = {"noise_std": noise_std}
+            temperature = 1.0 if temperature is None else temperature
+            noise_std = math.sqrt(2 * step_size * temperature)
         if bounds is not None and not bounds[0] < bounds[1]:
             raise InputError(f"Langevin needs bounds (low, high) with low < high, got {tuple(bounds)}")
         self.steps, self.step_size, self.noise_std, self.bounds = steps, step_size, noise_std, bounds
-        remember(self, {"steps": steps, "step_size": step_size, **spread, "bounds": bounds})
+        remember(self, given)
+        remember_chosen(self, temperature=temperature)
 
     @property
     def temperature(self) -> float:

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from adance.errors import InputError
 from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
 from adance.training.files import whole_file
+from adance.yaml_text import read_mapping
 
 NOT_SETTINGS = ("out", "resume", "device", "quiet", "profile", "trackers")
 
@@ -40,12 +39,14 @@ class SweepFolder:
         """
         try:
             held: dict[str, Any] = json.loads(self.file.read_text())
-            if not (held["keys"] and held["runs"] and isinstance(yaml.safe_load(held["settings"]), dict)):
+            read_mapping(held["settings"], "settings")
+            if not (held["keys"] and held["runs"]):
                 raise KeyError("settings")
             for run in held["runs"]:
-                if list(run["values"]) != held["keys"] or "name" not in run:
+                words = [run["name"], *run["values"].values()]
+                if list(run["values"]) != held["keys"] or not all(isinstance(word, str) for word in words):
                     raise KeyError("runs")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"{self.path} is not the folder of a sweep: cannot read sweep.json ({error!r})") from None
         return held
 
@@ -105,7 +106,7 @@ class SweepFolder:
 
 def _settings(text: str) -> dict[str, Any]:
     """Every setting by its full name, as in ``objective.interval``."""
-    given = yaml.safe_load(text)
+    given = read_mapping(text, "settings")
     return dict(_flat({name: value for name, value in given.items() if name not in NOT_SETTINGS}))
 
 

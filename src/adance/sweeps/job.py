@@ -22,12 +22,14 @@ class Job:
         values: What is varied, and its values here.
         folder: The run folder.
         config: All settings, as YAML.
+        trusted: Modules and classes that it can name (see :func:`adance.trust`).
     """
 
     name: str
     values: Values
     folder: Path
     config: str
+    trusted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

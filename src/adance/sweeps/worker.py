@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from adance.errors import DivergedError, InputError
+from adance.registry import trust, trust_restored
 from adance.sweeps.job import ENDINGS, Job, Outcome, read_outcome, write_ending
 
 Work = Callable[[Job], None]
@@ -33,7 +34,7 @@ def work(job: Job, parent: int, home: Path, train: Work, evaluate: Work | None =
     began = time.monotonic()
     try:
         os.chdir(home)
-        with _one_thread(), _ended_with(parent), _alone(job.folder):
+        with _trusting(job.trusted), _one_thread(), _ended_with(parent), _alone(job.folder):
             if read_outcome(job.name, job.values, job.folder).status not in ENDINGS:
                 print(f"{job.name}: training", file=sys.stderr, flush=True)
                 train(job)
@@ -71,6 +72,14 @@ def _unfinished(job: Job, status: str, message: str) -> Outcome:
 def _say(outcome: Outcome, seconds: float) -> None:
     note = f" ({outcome.message})" if outcome.message else f" after {seconds:.0f} s"
     print(f"{outcome.name}: {outcome.status}{note}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _trusting(names: Iterable[str]) -> Iterator[None]:
+    """Trust what the sweep does, in this run and not in the next of another sweep in the same process."""
+    with trust_restored():
+        trust(*names)
+        yield
 
 
 @contextmanager

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from adance.configurable import build, class_path, describe, find_class
+from adance.configurable import build, class_path, describe
 from adance.data.dataset import Dataset
 from adance.data.load import load_data
 from adance.energies.conditional import takes_condition
 from adance.errors import InputError
 from adance.objectives.objective import Recipe, Setting
+from adance.registry import find_class
 from adance.samplers.kernel import Kernel
 from adance.training.settings import Settings
 
@@ -89,7 +90,7 @@ def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Modul
         InputError: It cannot be made.
     """
     described = _known(config, "energy", "adance.load(folder, energy=...)")
-    shape_name = _shape_name(find_class(described, nn.Module))
+    shape_name = _shape_name(find_class(described.get("class_path"), nn.Module))
     shape = {} if shape_name is None else {shape_name: list(event_shape)}
     args = shape | (described.get("init_args") or {})
     return build({**described, "init_args": args}, nn.Module)

@@ -15,10 +15,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from adance.errors import InputError
 from adance.training.files import whole_file
+from adance.yaml_text import dump, read_mapping
 
 FORMAT = 2
 """Of run folders. A folder of another format says so in one line."""
@@ -73,7 +72,7 @@ class RunFolder:
     def write_config(self, config: dict[str, Any]) -> None:
         """Write ``config.yaml`` anew."""
         with whole_file(self.path / "config.yaml") as aside:
-            aside.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+            aside.write_text(dump(config))
 
     def read_config(self) -> dict[str, Any]:
         """The config.
@@ -82,12 +81,12 @@ class RunFolder:
             InputError: The folder holds no run, or one of another format, or its config cannot be read.
         """
         try:
-            config = yaml.safe_load((self.path / "config.yaml").read_text())
+            config = read_mapping((self.path / "config.yaml").read_text(), str(self.path / "config.yaml"))
         except FileNotFoundError:
             raise InputError(f"{self.path} is not a run folder: it has no config.yaml") from None
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise InputError(f"cannot read {self.path / 'config.yaml'}: {' '.join(str(error).split())}") from None
-        if not isinstance(config, dict) or not {"energy", "objective", "steps"} <= config.keys():
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read {self.path / 'config.yaml'}: {error}") from None
+        if not {"energy", "objective", "steps"} <= config.keys():
             raise InputError(f"{self.path / 'config.yaml'} is not a run's config: it needs energy, objective and steps")
         for part in ("energy", "objective"):
             if not (isinstance(config[part], dict) and isinstance(config[part].get("init_args") or {}, dict)):

@@ -1,0 +1,161 @@
+"""All settings of a run: what ``adance train`` and ``adance sweep`` read from the command line and from files."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from jsonargparse import Namespace
+from torch import nn
+
+from adance.commands.given import Arguments, Given, asked_for_help, from_mapping, option_of, split_arguments
+from adance.commands.parser import Parser, add_part, add_settings, help_of, make_parser
+from adance.commands.parts import Part, choose
+from adance.configurable import as_plain, remember
+from adance.energies import MLP
+from adance.errors import InputError
+from adance.objectives import AdaNCE, Recipe
+from adance.signatures import Parameter, parameters
+from adance.training import Settings
+from adance.training.config import DATA_KEYS
+from adance.yaml_text import dump, read_mapping
+
+OBJECTS = ("energy", "objective")
+"""Options whose values are objects."""
+
+NOT_IN_FILES = ("config", "print_config", "trust")
+
+SWITCHES = {
+    "flip": "mirror each image left to right with probability ½",
+    "dequantize": "add uniform noise of one quantisation level to images",
+    "allow_batch_norm": "insist on an energy with batch norm",
+    "profile": "say at the end where the time went",
+    "quiet": "no progress",
+}
+"""Options that need no value."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """All settings of a run: the plain ones, and its objects."""
+
+    args: Namespace
+    energy: Part
+    objective: Part
+
+    def make_objective(self) -> Recipe:
+        """The objective.
+
+        Raises:
+            InputError: It refuses its arguments.
+        """
+        made: Recipe = self.objective.make(self.args)
+        return made
+
+    def make_energy(self, event_shape: tuple[int, ...]) -> nn.Module:
+        """The energy, for events of this shape.
+
+        Raises:
+            InputError: It cannot be made for them.
+        """
+        try:
+            energy: nn.Module = self.energy.make(self.args, event_shape)
+        except RuntimeError as error:
+            raise InputError(f"--energy: cannot be made for events of shape {event_shape}: {error}") from None
+        if not hasattr(energy, "init_args"):
+            shape = {name: list(event_shape) for name in list(parameters(type(energy)))[:1]}
+            remember(energy, shape | self.energy.describe(self.args)["init_args"])
+        return energy
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the loop among them.
+
+        Raises:
+            InputError: One is out of its range.
+        """
+        return Settings(**{field.name: self.args[field.name] for field in dataclasses.fields(Settings)})
+
+    def as_yaml(self) -> str:
+        """All settings, as the text of a file that ``--config`` reads."""
+        plain = {name: as_plain(self.args[name]) for name in plain_settings()}
+        data = {name: plain.pop(name) for name in DATA_KEYS}
+        return dump({**data, **{part.key: part.describe(self.args) for part in (self.energy, self.objective)}, **plain})
+
+
+def read(argv: Sequence[str], values: Mapping[str, str] | None = None, *, typed: bool = True) -> Choices:
+    """The settings, checked as far as they can be without data.
+
+    Args:
+        argv: The command line.
+        values: More settings, which win, by their full names.
+        typed: Whether these were typed too, so that a class among them is trusted.
+
+    Raises:
+        InputError: A class or a setting is unknown, not allowed, or of another type.
+    """
+    found = split_arguments(argv, OBJECTS, plain_settings())
+    for key, value in (values or {}).items():
+        if option_of(key) in OBJECTS:
+            found.given.append(Given(key, value, typed))
+        else:
+            found.rest.append(f"--{key}={value}")
+    return _chosen(found)
+
+
+def read_text(text: str) -> Choices:
+    """The settings in the text of a file, as :meth:`Choices.as_yaml` writes it.
+
+    Raises:
+        InputError: A class or a setting is unknown, not allowed, or of another type.
+    """
+    return _chosen(from_mapping(read_mapping(text, "the settings"), OBJECTS, plain_settings(), "the settings"))
+
+
+def help_asked(argv: Sequence[str]) -> str | None:
+    """The help that ``--objective.help [NAME]`` asks for, or its like for another object."""
+    asked = asked_for_help(argv, OBJECTS)
+    if asked is None:
+        return None
+    given = split_arguments(asked.rest, OBJECTS, plain_settings()).given
+    return help_of(_part(option_of(asked.key), given).find(asked.key), asked.name)
+
+
+@cache
+def plain_settings() -> tuple[str, ...]:
+    """Names of the settings that a file can hold, other than objects."""
+    return tuple(name for name in _plain_parser().get_defaults().as_dict() if name not in NOT_IN_FILES)
+
+
+def _part(option: str, given: Sequence[Given]) -> Part:
+    if option == "energy":
+        return choose(option, Parameter(option, nn.Module), given, MLP, skipped=1)
+    return choose(option, Parameter(option, Recipe), given, AdaNCE)
+
+
+def _chosen(found: Arguments) -> Choices:
+    parser, parts = _plain_parser(), [_part(option, found.given) for option in OBJECTS]
+    for part in parts:
+        add_part(parser, part)
+    args = parser.read([*found.rest, *(token for part in parts for token in part.tokens())])
+    return Choices(args, *parts)
+
+
+def _plain_parser() -> Parser:
+    """The parser of everything but the objects."""
+    parser = make_parser("train", "Train an energy-based model into a run folder.")
+    parser.option("--config", metavar="FILE", help="a file of these settings, in YAML; may be repeated")
+    parser.option("--print_config", action="store_true", help="print all settings, as a file for --config")
+    parser.option("--data", type=str, default="digits", help="a name, or a .npz, .npy, .csv or folder of images")
+    parser.option("--held_out", type=float, default=0.1, help="share of rows held out where data have no split")
+    parser.option("--image_size", type=int | None, default=None, help="side that images are resized to")
+    parser.option("--data_seed", type=int, default=0, help="seed of drawn data and of the split")
+    loop = [item for item in parameters(Settings).values() if item.name not in SWITCHES]
+    add_settings(parser, parser, "", loop, Settings)
+    parser.option("--out", type=str | None, default=None, help="run folder; default: runs/<data>-<objective>-<n>")
+    parser.option("--resume", type=str | None, default=None, help="go on with the run in this folder")
+    parser.option("--device", type=str | None, default=None, help="cpu or cuda; by default the best there is")
+    parser.option("--trackers", type=list[str], default=[], help="experiment trackers: tensorboard, wandb, …")
+    for name, does in SWITCHES.items():
+        parser.option(f"--{name}", type=bool, nargs="?", const=True, default=False, help=does)
+    return parser

@@ -1,0 +1,198 @@
+"""Options whose values are objects: which class was chosen for each, and with which settings.
+
+Classes are found here, by the registry; the parser of the command then sees numbers, strings and lists alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jsonargparse import Namespace
+
+from adance.commands.given import Given, inside
+from adance.configurable import as_plain, class_path
+from adance.errors import InputError
+from adance.near import did_you_mean
+from adance.registry import find_class, trust
+from adance.signatures import REQUIRED, Parameter, parameters
+from adance.yaml_text import as_text, names_class, read_value
+
+
+@dataclass
+class Part:
+    """An object as it was asked for.
+
+    Attributes:
+        key: The option, as in ``objective.sampler``.
+        parameter: What takes it.
+        made_from: Its class; ``None`` if it was left to the library, or something else was given instead.
+        skipped: How many parameters of the class are not set by options: for an energy the shape of an event.
+        word: What was given instead of a class, such as ``gaussian``.
+        given: Settings of the class by name, as text that the parser checks.
+        unchecked: Values of settings whose type is not known: of a class without type hints, or without a class.
+        parts: Its own parts, by the names of their parameters.
+    """
+
+    key: str
+    parameter: Parameter
+    made_from: type | None
+    skipped: int = 0
+    word: str | None = None
+    given: dict[str, str] = field(default_factory=dict)
+    unchecked: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, "Part"] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> list[Parameter]:
+        """Parameters of the class that are numbers, strings or lists."""
+        return [item for item in _parameters(self.made_from, self.skipped) if not item.kinds and item.plain is not None]
+
+    def find(self, key: str) -> "Part":
+        """The part of this name: this one, or one inside it.
+
+        Raises:
+            InputError: There is none.
+        """
+        if key == self.key:
+            return self
+        for part in self.parts.values():
+            if f"{key}.".startswith(f"{part.key}."):
+                return part.find(key)
+        raise InputError(f"--{key}: takes no class; of {self.key} these do: {', '.join(self.parts) or 'none'}")
+
+    def tokens(self) -> Iterator[str]:
+        """What was given, as arguments of a parser."""
+        if self.word is not None:
+            yield f"--{self.key}={self.word}"
+        for name, text in self.given.items():
+            yield f"--{self.key}.{name}={text}"
+        for part in self.parts.values():
+            yield from part.tokens()
+
+    def make(self, args: Namespace, *first: Any) -> Any:
+        """The object; without a class the changes, or what was given instead.
+
+        Args:
+            args: All settings, as the parser read them.
+            first: Values of the parameters that are skipped.
+
+        Raises:
+            InputError: An argument is missing or refused.
+        """
+        if self.made_from is None:
+            return self._instead(args)
+        for item in self.settings:
+            if item.default is REQUIRED and item.name not in {**self.given, **self.unchecked}:
+                raise InputError(f"--{self.key}.{item.name}: {self.made_from.__name__} needs it")
+        values = {item.name: self._value(item, args) for item in self.settings}
+        values |= {name: part.make(args) for name, part in self.parts.items()}
+        try:
+            return self.made_from(*first, **values)
+        except InputError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise InputError(f"--{self.key}: cannot make {class_path(self.made_from)}: {error}") from None
+
+    def describe(self, args: Namespace) -> Any:
+        """The part as a file holds it."""
+        if self.made_from is None:
+            return as_plain(self._instead(args))
+        found = {item.name: as_plain(self._value(item, args)) for item in self.settings}
+        found |= {name: part.describe(args) for name, part in self.parts.items()}
+        order = [item.name for item in _parameters(self.made_from, self.skipped) if item.name in found]
+        return {"class_path": class_path(self.made_from), "init_args": {name: found[name] for name in order}}
+
+    def _value(self, item: Parameter, args: Namespace) -> Any:
+        return self.unchecked.get(item.name, args[f"{self.key}.{item.name}"])
+
+    def _instead(self, args: Namespace) -> Any:
+        """What stands for the object where no class was named."""
+        if self.word is not None:
+            return args[self.key]
+        if self.parameter.default is REQUIRED and not self.unchecked:
+            raise InputError(f"--{self.key}: give the name of a class")
+        return self.unchecked or self.parameter.default
+
+
+def choose(
+    key: str, parameter: Parameter, given: Sequence[Given], default: type | None = None, skipped: int = 0
+) -> Part:
+    """Find the classes of the option ``key`` and of its parts.
+
+    Of several classes the last counts. Settings that were given before it are kept if it has them too.
+
+    Raises:
+        InputError: A class cannot be found, is not allowed or is of another kind, or has no setting of that name.
+    """
+    part, kept = Part(key, parameter, default, skipped), list[Given]()
+    for setting in inside(key, given):
+        if setting.key:
+            kept.append(setting)
+            continue
+        chosen, part.word = _class_or_word(key, parameter, setting)
+        if chosen is not part.made_from:
+            known = {item.name for item in _parameters(chosen, skipped)}
+            kept = [earlier for earlier in kept if _first(earlier) in known]
+        part.made_from = chosen
+    if part.made_from is None:
+        part.unchecked = _changes(key, parameter, kept)
+    else:
+        _settle(part, kept)
+    return part
+
+
+def _class_or_word(key: str, parameter: Parameter, setting: Given) -> tuple[type | None, str | None]:
+    value = setting.value
+    if value is None or value == "null" or value in parameter.words:
+        return None, as_text(value)
+    if setting.typed and isinstance(value, str) and "." in value and not value.startswith("adance."):
+        trust(value)
+    try:
+        return find_class(value, *parameter.kinds, words=parameter.words), None
+    except InputError as error:
+        raise InputError(f"--{key}: {error}") from None
+
+
+def _changes(key: str, parameter: Parameter, kept: Sequence[Given]) -> dict[str, Any]:
+    if kept and not parameter.takes_changes:
+        raise InputError(f"--{key}.{kept[0].key}: name a class first, with --{key}")
+    return {setting.key: _unchecked(f"{key}.{setting.key}", as_text(setting.value)) for setting in kept}
+
+
+def _unchecked(key: str, text: str) -> Any:
+    """The value of a setting whose type is not known: it must not name a class, since that would not be looked up."""
+    value = read_value(text)
+    if names_class(value):
+        raise InputError(f"--{key}: takes no class, since its type does not say of which kind")
+    return value
+
+
+def _settle(part: Part, kept: Sequence[Given]) -> None:
+    """Sort what was given into settings and parts."""
+    assert part.made_from is not None
+    known = {item.name: item for item in _parameters(part.made_from, part.skipped)}
+    for setting in kept:
+        item = known.get(_first(setting))
+        if item is None or not (item.kinds or (item.plain is not None and item.name == setting.key)):
+            names = [name for name, item in known.items() if item.kinds or item.plain is not None]
+            near = did_you_mean(setting.key, names)
+            takes = f"{part.made_from.__name__} takes {', '.join(names) or 'no settings'}"
+            raise InputError(f"--{part.key}: {setting.key!r} is not accepted{near}; {takes}")
+        if not item.kinds:
+            text = as_text(setting.value)
+            if item.plain is Any:
+                part.unchecked[item.name] = _unchecked(f"{part.key}.{item.name}", text)
+            else:
+                part.given[item.name] = text
+    for name, item in known.items():
+        if item.kinds:
+            inner = [setting._replace(key=f"{part.key}.{setting.key}") for setting in kept if _first(setting) == name]
+            part.parts[name] = choose(f"{part.key}.{name}", item, inner)
+
+
+def _parameters(made_from: type | None, skipped: int) -> list[Parameter]:
+    return [] if made_from is None else list(parameters(made_from).values())[skipped:]
+
+
+def _first(setting: Given) -> str:
+    return setting.key.partition(".")[0]
