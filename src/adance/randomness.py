@@ -19,6 +19,14 @@ def check_seed(seed: int, what: str = "seed") -> None:
 
 
 @contextmanager
+def fork_rng(seed: int) -> Iterator[None]:
+    """Seed torch's global generators inside the block, for code that draws from them, and restore them afterwards."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
 def drawing_from(generator: torch.Generator | None) -> Iterator[None]:
     """What is drawn inside from the global generator of the generator's device comes from ``generator`` instead.
 

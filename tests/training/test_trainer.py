@@ -15,7 +15,7 @@ from adance.errors import InputError
 from adance.noises import FixedNoise
 from adance.objectives import NCE, Contrastive, LogRatio
 from adance.training import Settings, Trainer, load
-from adance.training.average import WeightAverage
+from adance.training.ema import WeightAverage
 
 
 class Quadratic(nn.Module):

@@ -10,13 +10,13 @@ from typing import Any, Literal
 from jsonargparse import Namespace
 from rich.console import Console
 
+from adance.atomic import atomic_write
 from adance.commands.open_run import open_run
 from adance.commands.parser import make_parser
 from adance.errors import InputError
 from adance.evaluation.evaluate import Options, evaluate_run
 from adance.evaluation.tables import print_tables
 from adance.training import load
-from adance.training.files import whole_file
 
 FILE = "evaluation.json"
 IN_SWEEPS = "; or evaluate all: start the sweep again with --evaluate WORD, a word in the names of the measures to show"
@@ -29,7 +29,7 @@ def run(argv: list[str]) -> None:
     result = evaluate_run(model, options, say=_say(args.quiet))
     path = model.folder.path / FILE
     try:
-        with whole_file(path) as aside:
+        with atomic_write(path) as aside:
             aside.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None

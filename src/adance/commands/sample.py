@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from adance.atomic import atomic_write
 from adance.commands.given import split_arguments
 from adance.commands.open_run import open_run
 from adance.commands.parser import add_part, make_parser
@@ -19,7 +20,6 @@ from adance.errors import InputError
 from adance.samplers import Kernel
 from adance.signatures import Parameter
 from adance.training import Run
-from adance.training.files import whole_file
 from adance.training.run import check_number
 from adance.training.run_picture import has_picture, save_array, save_picture
 from adance.training.settings import Compile
@@ -124,7 +124,7 @@ def _write(model: Run, samples: Tensor, out: Path) -> None:
     writers: dict[str, Callable[[Run, Tensor, Path], None]]
     writers = {".png": save_picture, ".npz": save_array, ".csv": _write_table}
     try:
-        with whole_file(out) as aside:
+        with atomic_write(out) as aside:
             writers[out.suffix](model, samples, aside)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from None

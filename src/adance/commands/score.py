@@ -7,11 +7,11 @@ from typing import Literal, TextIO
 
 from torch import Tensor
 
+from adance.atomic import atomic_write
 from adance.commands.open_run import open_run
 from adance.commands.parser import make_parser
 from adance.data import load_for_model
 from adance.errors import InputError
-from adance.training.files import whole_file
 
 
 def run(argv: list[str]) -> None:
@@ -32,7 +32,7 @@ def run(argv: list[str]) -> None:
         _write(sys.stdout, energies, log_density)
         return
     try:
-        with whole_file(Path(args.out)) as aside, aside.open("w", newline="") as file:
+        with atomic_write(Path(args.out)) as aside, aside.open("w", newline="") as file:
             _write(file, energies, log_density)
     except OSError as error:
         raise InputError(f"cannot write {args.out}: {error.strerror}") from None

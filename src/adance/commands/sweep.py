@@ -25,7 +25,7 @@ from adance.sweeps.progress import steps_told
 from adance.sweeps.table import matching
 from adance.training import Trainer
 from adance.training.config import DATA_KEYS
-from adance.training.given_data import check_same_data
+from adance.training.data_checks import check_same_data
 from adance.training.run_folder import RunFolder
 
 NOT_VARIED = ("config", "out", "resume", "device", "trackers", "quiet", "profile")

@@ -10,8 +10,8 @@ from adance.commands.choices import Choices, help_asked, read
 from adance.commands.open_run import refuse_sweep
 from adance.data import load_data
 from adance.errors import InputError
+from adance.randomness import fork_rng
 from adance.training import Run, Trainer
-from adance.training.config import seeded
 
 WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet", "--profile"}
 
@@ -43,7 +43,7 @@ def new_trainer(choices: Choices, out: str | None = None) -> Trainer:
         raise InputError("data is null, as in the config of a run on data in memory: give a name or a path by --data")
     objective, settings = choices.make_objective(), choices.settings
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)
-    with seeded(settings.seed):
+    with fork_rng(settings.seed):
         energy = choices.make_energy(data.event_shape)
     insist = args.allow_batch_norm
     return Trainer(energy, objective, data, settings, out or args.out, allow_batch_norm=insist, **_options(args))

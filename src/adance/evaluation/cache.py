@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.training.files import whole_file
+from adance.atomic import atomic_write
 
 
 def cache_folder(*parts: str) -> Path:
@@ -52,7 +52,7 @@ def keep_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
     from safetensors.torch import save_file
 
     try:
-        with whole_file(path) as aside:
+        with atomic_write(path) as aside:
             save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, aside)
     except OSError:
         return

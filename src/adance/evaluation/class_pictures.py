@@ -5,12 +5,12 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from adance.atomic import atomic_write
 from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.classifier import Classifier
 from adance.evaluation.extractor import Extractor, classify
 from adance.evaluation.reference import as_events
-from adance.training.files import whole_file
 
 SHOWN = 4
 GIVEN_X, MARGINAL = "class_given_x.png", "class_marginal.png"
@@ -82,5 +82,5 @@ def _name_classes(axes: object, names: list[str]) -> None:
 
 
 def _save(figure: object, path: Path) -> None:
-    with whole_file(path) as aside:
+    with atomic_write(path) as aside:
         figure.savefig(aside, format="png", dpi=120)  # type: ignore[attr-defined]

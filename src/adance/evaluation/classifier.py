@@ -11,7 +11,7 @@ from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.cache import cache_folder, content_key, keep_tensors, read_tensors
 from adance.evaluation.extractor import Extractor
-from adance.training.config import seeded
+from adance.randomness import fork_rng
 
 VERSION = "classifier 1"
 SMALL = 256
@@ -67,7 +67,9 @@ class Classifier(Extractor):
             self.network = _train(data, len(self.classes), seed)
             keep_tensors(path, self.network.state_dict())
         else:
-            with seeded(seed):  # the weights that are drawn are replaced, but drawing them would move torch's generator
+            with fork_rng(
+                seed
+            ):  # these weights are replaced, but drawing them advances the global generator
                 self.network = make_network(data.event_shape, len(self.classes))
             self.network.load_state_dict(kept)
         self.network.eval().requires_grad_(False)
@@ -96,7 +98,7 @@ class Classifier(Extractor):
 def _train(data: Dataset, classes: int, seed: int) -> nn.Sequential:
     assert data.train_labels is not None
     labels = torch.searchsorted(torch.unique(data.train_labels), data.train_labels)
-    with seeded(seed):
+    with fork_rng(seed):
         network = make_network(data.event_shape, classes)
         generator = torch.Generator()
         generator.set_state(torch.get_rng_state())  # batches go on in the stream that the weights came from

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from adance.errors import InputError
 from adance.evaluation.reference import Reference
-from adance.training.config import seeded
+from adance.randomness import fork_rng
 
 LEAST = -600.0
 """Least log-probability, still a number in float64 once it is exponentiated."""
@@ -77,7 +77,7 @@ def kernel_distance(
     size = min(subset_size, n, len(reference.rows))
     if size < 2:
         raise InputError(f"a kernel distance needs at least 2 samples, got {n}")
-    with _quiet(), seeded(seed):
+    with _quiet(), fork_rng(seed):
         metric = KernelInceptionDistance(feature=_Given(d), subsets=subsets, subset_size=size).set_dtype(torch.float64)
         metric.update(reference.rows.double(), real=True)
         metric.update(features.double(), real=False)
@@ -104,7 +104,7 @@ def inception_score(log_probabilities: Tensor, *, splits: int = 10, seed: int = 
     n, classes = log_probabilities.shape
     if splits < 1 or n < splits:
         raise InputError(f"the score of {n} images cannot be taken in {splits} splits; give at least {splits} images")
-    with _quiet(), seeded(seed):
+    with _quiet(), fork_rng(seed):
         metric = InceptionScore(feature=_Given(classes), splits=splits).set_dtype(torch.float64)
         # A probability that underflows to 0 would make 0·∞ of its term.
         log_p = log_probabilities.double().log_softmax(1).clamp(min=LEAST)

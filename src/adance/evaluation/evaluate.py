@@ -25,7 +25,7 @@ from adance.evaluation.likelihood import CHAINS, measure_likelihood
 from adance.evaluation.outliers import load_outliers, measure_outliers
 from adance.evaluation.reference import Reference, Split, as_events, load_reference
 from adance.evaluation.vector_measures import measure_vectors
-from adance.training.given_data import check_same_data, describe_data, spread_rows
+from adance.training.data_checks import check_same_data, evenly_spaced_rows, fingerprint
 from adance.training.run import Run
 
 PICTURES = "evaluation"
@@ -123,7 +123,7 @@ def evaluate_run(
     options, began, say = options or Options(), time.monotonic(), say or (lambda what: None)
     if data is None:
         data = run.reload_data()
-        check_same_data(run.folder, describe_data(data, spread_rows(data)))
+        check_same_data(run.folder, fingerprint(data, evenly_spaced_rows(data)))
     if data.event_shape != run.event_shape:
         raise InputError(f"{data.name} has events of shape {data.event_shape}, but the run needs {run.event_shape}")
     result = Evaluation(_about(run, data, options))

@@ -6,11 +6,11 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from adance.atomic import atomic_write
 from adance.errors import InputError
 from adance.report.run_page import run_context
 from adance.report.sweep_page import sweep_context
 from adance.sweeps.folder import SweepFolder
-from adance.training.files import whole_file
 
 
 def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int = 0, device: str = "cpu") -> Path:
@@ -39,7 +39,7 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int
     else:
         page = render("run.html", run_context(folder, seed=seed, device=device))
     try:
-        with whole_file(out) as aside:
+        with atomic_write(out) as aside:
             aside.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from None

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from adance.atomic import atomic_write
 from adance.errors import InputError
 from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
-from adance.training.files import whole_file
 from adance.yaml_text import read_mapping
 
 NOT_SETTINGS = ("out", "resume", "device", "quiet", "profile", "trackers")
@@ -98,7 +98,7 @@ class SweepFolder:
             "runs": [outcome.as_dict() for outcome in outcomes],
         }
         try:
-            with whole_file(self.file) as aside:
+            with atomic_write(self.file) as aside:
                 aside.write_text(json.dumps(held, indent=1) + "\n")
         except OSError as error:
             raise InputError(f"cannot write the sweep's folder {self.path}: {error.strerror}") from None

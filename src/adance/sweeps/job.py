@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adance.atomic import atomic_write
 from adance.sweeps.axes import Values
-from adance.training.files import whole_file
 from adance.training.run_folder import RunFolder
 
 ENDINGS = ("done", "diverged")
@@ -71,7 +71,7 @@ def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
 
 def write_ending(folder: Path, status: str, message: str) -> None:
     """Note in the run folder that the run has ended."""
-    with whole_file(folder / "outcome.json") as aside:
+    with atomic_write(folder / "outcome.json") as aside:
         aside.write_text(json.dumps({"status": status, "message": message}) + "\n")
 
 

@@ -20,8 +20,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from adance.atomic import atomic_dir
 from adance.errors import InputError
-from adance.training.files import whole_folder
 
 FULL_KEPT = 2
 WEIGHTS = ("energy.safetensors", "average.safetensors", "state.json")
@@ -90,7 +90,7 @@ def load_optimizer(optimizer: torch.optim.Optimizer, path: Path) -> None:
 
 def save_checkpoint(path: Path, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
     """Write one checkpoint whole: a file for each name in ``tensors``, and ``state.json``."""
-    with whole_folder(path) as aside:
+    with atomic_dir(path) as aside:
         for name, values in tensors.items():
             save_tensors(values, aside / f"{name}.safetensors")
         (aside / "state.json").write_text(json.dumps(state) + "\n")

@@ -3,11 +3,9 @@
 import dataclasses
 import inspect
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import nn
 
 from adance.configurable import build, class_path, describe
@@ -58,14 +56,6 @@ def _describe(part: object, name: str, again: str) -> dict[str, Any]:
     if reason:
         warnings.warn(f"the run's config cannot make its {name} again: {reason}; give it to {again}", stacklevel=5)
     return described
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """torch's global generator seeded, for weights that are drawn inside, and afterwards as it was before."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        yield
 
 
 def settings_of(config: Mapping[str, Any]) -> Settings:

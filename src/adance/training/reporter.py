@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import nn
 
+from adance.atomic import atomic_write
 from adance.data.dataset import Dataset
 from adance.energies.conditional import given, needs_condition, takes_condition
 from adance.energies.energy import evaluate, reading, unwrap
 from adance.objectives.objective import LossOutput, Recipe
-from adance.training.files import whole_file
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
@@ -82,9 +82,9 @@ class Reporter:
         self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")
         run = run if labels is None else run.given(labels)
         samples = run.sample(n, seed=self.settings.seed)
-        with whole_file(self.folder.samples / f"{run.step:08d}.npz") as aside:
+        with atomic_write(self.folder.samples / f"{run.step:08d}.npz") as aside:
             save_array(run, samples, aside)
-        with whole_file(self.folder.samples / f"{run.step:08d}.png") as aside:
+        with atomic_write(self.folder.samples / f"{run.step:08d}.png") as aside:
             save_picture(run, samples, aside, self.data)
 
     @torch.no_grad()

@@ -17,13 +17,13 @@ from adance.energies.energy import evaluate
 from adance.energies.fast import chain_copy
 from adance.energies.frozen import freeze
 from adance.errors import InputError
-from adance.randomness import check_seed
+from adance.randomness import check_seed, fork_rng
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 from adance.samplers.sampling import sampling_steps
 from adance.training import checkpoint as ckpt
-from adance.training.config import data_of, energy_of, kernel_of, seeded
+from adance.training.config import data_of, energy_of, kernel_of
 from adance.training.devices import find_device
 from adance.training.memory import kept_memory
 from adance.training.run_folder import RunFolder
@@ -276,7 +276,7 @@ def load(
         raise InputError(f"{path} has no averaged weights; the run was trained with ema 0")
     averaged = average.exists() and weights != "last"
     if energy is None:
-        with seeded(0):
+        with fork_rng(0):
             energy = energy_of(config, description["event_shape"])
     if averaged:
         energy = freeze(energy)

@@ -15,8 +15,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from adance.atomic import atomic_write
 from adance.errors import InputError
-from adance.training.files import whole_file
 from adance.yaml_text import dump, read_mapping
 
 FORMAT = 2
@@ -63,7 +63,7 @@ class RunFolder:
         """
         self.refuse_taken()
         try:
-            with whole_file(self.path / "data.json") as aside:
+            with atomic_write(self.path / "data.json") as aside:
                 aside.write_text(json.dumps({"format": FORMAT, **data}) + "\n")
             self.write_config(config)
         except OSError as error:
@@ -71,7 +71,7 @@ class RunFolder:
 
     def write_config(self, config: dict[str, Any]) -> None:
         """Write ``config.yaml`` anew."""
-        with whole_file(self.path / "config.yaml") as aside:
+        with atomic_write(self.path / "config.yaml") as aside:
             aside.write_text(dump(config))
 
     def read_config(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class RunFolder:
     def trim_metrics(self, step: int) -> None:
         """Drop the lines after ``step``."""
         kept = [line for line in self._metrics_lines() if json.loads(line)["step"] <= step]
-        with whole_file(self.metrics) as aside:
+        with atomic_write(self.metrics) as aside:
             aside.write_text("".join(f"{line}\n" for line in kept))
 
     def _metrics_lines(self) -> list[str]:

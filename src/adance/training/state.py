@@ -12,7 +12,7 @@ from adance.energies.frozen import freeze
 from adance.objectives.objective import ChainPlan, Objective
 from adance.samplers.kernel import Kernel
 from adance.training import checkpoint as ckpt
-from adance.training.average import WeightAverage
+from adance.training.ema import WeightAverage
 from adance.training.optimizers import Optimizers
 from adance.training.run import BUFFER, Run
 from adance.training.run_folder import RunFolder

@@ -14,11 +14,12 @@ from adance.energies.conditional import given, takes_condition
 from adance.energies.energy import refuse_batch_norm, unwrap
 from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Recipe, Setting
-from adance.training.average import WeightAverage
+from adance.randomness import fork_rng
 from adance.training.batches import Batches
-from adance.training.config import data_of, energy_of, make_config, objective_of, seeded, settings_of
+from adance.training.config import data_of, energy_of, make_config, objective_of, settings_of
+from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
 from adance.training.devices import make_accelerator
-from adance.training.given_data import check_energy, check_same_data, describe_data, spread_rows
+from adance.training.ema import WeightAverage
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
 from adance.training.memory import kept_memory
@@ -114,7 +115,7 @@ class Trainer:
         config = run_folder.read_config()
         settings = settings_of(config if steps is None else {**config, "steps": steps})
         data = data or data_of(config)
-        with seeded(settings.seed):
+        with fork_rng(settings.seed):
             energy = energy or energy_of(config, data.event_shape)
         trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
         check_same_data(run_folder, trainer.data_description)
@@ -173,10 +174,10 @@ class Trainer:
         return self.state.as_run(self.folder, self.data_description)
 
     def _set_up(self, energy: nn.Module, objective: Recipe) -> None:
-        sample = spread_rows(self.data).to(self.device)
+        sample = evenly_spaced_rows(self.data).to(self.device)
         check_energy(energy, sample[:2], self.data)
         self.conditional = takes_condition(energy)
-        self.data_description = describe_data(self.data, sample)
+        self.data_description = fingerprint(self.data, sample)
         fit_base = getattr(energy, "fit_base", None)
         if fit_base is not None:
             fit_base(sample)

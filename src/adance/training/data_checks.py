@@ -18,13 +18,13 @@ from adance.training.run_folder import RunFolder
 PREPARE_ROWS = 10_000
 
 
-def spread_rows(data: Dataset) -> Tensor:
+def evenly_spaced_rows(data: Dataset) -> Tensor:
     """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced: rows of a file are often sorted."""
     rows = torch.linspace(0, len(data.train) - 1, min(PREPARE_ROWS, len(data.train))).long()
     return data.batch(rows)
 
 
-def describe_data(data: Dataset, rows: Tensor) -> dict[str, Any]:
+def fingerprint(data: Dataset, rows: Tensor) -> dict[str, Any]:
     """What ``data.json`` holds: shape and units, and by what the data are known again.
 
     Those are mean and deviation of ``rows`` ``(N, *event)``, of vectors for each feature, and a checksum of the labels.

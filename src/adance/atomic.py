@@ -1,0 +1,60 @@
+"""Atomic writes: a file or folder is written to a temporary path, flushed to disk, then renamed into place."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yield a temporary path to write to, which replaces ``path`` if the block succeeds.
+
+    Raises:
+        OSError: ``path`` is a folder or a device, or cannot be written.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
+    if path.exists() and not path.is_file():  # a device: renaming would replace it
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        _to_disk(part)
+        part.replace(path)
+        _to_disk(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_dir(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder to fill, which becomes ``path`` if the block succeeds.
+
+    Raises:
+        OSError: ``path`` is a non-empty folder, or cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir()
+    try:
+        yield part
+        for file in part.iterdir():
+            _to_disk(file)
+        _to_disk(part)
+        part.rename(path)
+        _to_disk(path.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _to_disk(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
