@@ -1,27 +1,30 @@
-"""The command ``adance``: finds the subcommand, and turns errors into one line and an exit status.
+"""The command ``adance``: runs a subcommand, and turns errors into one line and an exit status.
 
 Nothing heavy is imported until a subcommand runs, so that ``adance --help`` answers at once.
 """
 
 import argparse
 import importlib
+import logging
 import os
 import sys
-import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import TextIO
+
+from adance.commands.process import log_level, process_settings
 
 COMMANDS = {
     "train": "train an energy-based model into a run folder",
-    "sample": "draw samples from a run, or fill in part of given images",
-    "evaluate": "measure a run: distances of samples from data, likelihood, outlier detection",
-    "score": "energy, and log-density where the model claims one, of every row of a data set",
+    "sample": "draw samples from a run, or inpaint images",
+    "evaluate": "evaluate a run: distances of samples from data, likelihood, outlier detection",
+    "score": "write each row's energy, and its log-density if the model is normalized",
     "sweep": "train at every combination of some settings' values, and compare",
-    "report": "a page of one run or one sweep: samples, chains, curves, energies",
+    "report": "write a page about a run or a sweep: samples, chains, curves, energies",
 }
 
 DONE, BAD_INPUT, DIVERGED, INTERRUPTED = 0, 2, 3, 130
+
+log = logging.getLogger("adance")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,16 +36,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[0] == "--version":
         print(f"adance {version('adance')}")
         return DONE
-    if args[0] not in COMMANDS:
-        return _fail(f"unknown command {args[0]!r}; one of {', '.join(COMMANDS)}", BAD_INPUT)
-    return _run(args[0], args[1:])
+    with process_settings(log_level(args)):
+        if args[0] not in COMMANDS:
+            return _fail(f"unknown command {args[0]!r}; one of {', '.join(COMMANDS)}", BAD_INPUT)
+        return _run(args[0], args[1:])
 
 
 def _run(name: str, args: list[str]) -> int:
     from adance.errors import DivergedError, InputError
     from adance.registry import trust_restored, trust_typed
 
-    warnings.showwarning = _show_warning
     try:
         with trust_restored():
             importlib.import_module(f"adance.commands.{name}").run(trust_typed(args))
@@ -57,7 +60,7 @@ def _run(name: str, args: list[str]) -> int:
     except (MemoryError, RuntimeError) as error:
         if not (isinstance(error, MemoryError) or "memory" in str(error)):
             raise
-        return _fail(f"not enough memory: {error}; ask for less at once", BAD_INPUT, name)
+        return _fail(f"not enough memory: {error}; use smaller batches or fewer samples", BAD_INPUT, name)
     except KeyboardInterrupt as error:
         return _fail(str(error) or "interrupted", INTERRUPTED, name)
     except BrokenPipeError:
@@ -66,20 +69,9 @@ def _run(name: str, args: list[str]) -> int:
 
 
 def _fail(message: str, status: int, command: str = "") -> int:
-    print(f"adance{' ' + command if command else ''}: error: {' '.join(message.split())}", file=sys.stderr)
+    log.debug("where the error was raised:", exc_info=True)
+    log.error(f"adance{' ' + command if command else ''}: error: {' '.join(message.split())}")
     return status
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    if issubclass(category, UserWarning):
-        print(f"adance: warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _help() -> str:
@@ -87,7 +79,7 @@ def _help() -> str:
     lines = "\n".join(f"  {name.ljust(width)}  {what}" for name, what in COMMANDS.items())
     return (
         "usage: adance COMMAND [options]\n\n"
-        "Energy-based models, trained by telling data from noise.\n\n"
+        "Energy-based models, trained by distinguishing data from noise.\n\n"
         f"commands:\n{lines}\n\n"
         "options:\n  -h, --help  show this help; 'adance COMMAND --help' shows a command's\n"
         "  --version   show the version\n\n"

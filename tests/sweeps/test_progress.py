@@ -1,9 +1,11 @@
+import io
+import logging
 import time
 
 import pytest
 
-from adance.sweeps.job import Job, write_ending
-from adance.sweeps.progress import last_step, steps_told
+from adance.sweeps.job import Job, write_outcome
+from adance.sweeps.progress import last_step, sweep_progress
 from adance.training.run_folder import RunFolder
 
 
@@ -31,18 +33,39 @@ def test_the_last_step_is_the_last_that_was_logged(job):
     assert last_step(run.folder) == 399
 
 
-def test_the_steps_of_runs_that_went_on_are_told_once(job, capsys):
-    half, new, done, quiet, waits = jobs = [
-        job("half"), job("new"), job("done"), job("quiet", "steps: 90\nquiet: true\n"), job("waits")
-    ]  # fmt: skip
+def test_a_line_names_each_run_that_advanced(job, caplog):
+    caplog.set_level(logging.INFO, "adance")
+    half, new, done, waits = jobs = [job("half"), job("new"), job("done"), job("waits")]
     log(half, 30)
     log(waits, 20)
-    with steps_told(jobs, every=0.3):
+    with sweep_progress(jobs, every=0.3):
         time.sleep(0.1)
         log(done, 90)
-        write_ending(done.folder, "done", "")
+        write_outcome(done.folder, "done", "")
         log(half, 60)
         log(new, 10)
-        log(quiet, 10)
         time.sleep(0.7)
-    assert capsys.readouterr().err == "half: step 60/90  new: step 10/90\n"
+    assert caplog.messages == ["half: step 60/90  new: step 10/90"]
+
+
+def test_nothing_is_logged_unless_shown(job, caplog):
+    caplog.set_level(logging.INFO, "adance")
+    run = job("a")
+    with sweep_progress([run], shown=False, every=0.05):
+        log(run, 10)
+        time.sleep(0.2)
+    assert caplog.messages == []
+
+
+def test_a_terminal_shows_a_bar_of_each_running_run(job, monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("COLUMNS", "100")
+    run, idle = job("run"), job("idle")
+    with sweep_progress([run, idle], every=0.05):
+        time.sleep(0.2)
+        log(run, 45)
+        time.sleep(0.5)
+    assert "45/90" in screen.getvalue()
+    assert "idle" not in screen.getvalue()

@@ -11,7 +11,7 @@ import pytest
 from adance.cli import main
 from adance.errors import InputError
 from adance.sweeps import SweepFolder
-from adance.sweeps.worker import _alone
+from adance.sweeps.worker import _locked
 from adance.training.run_folder import RunFolder
 
 SIX = ["--over", "objective.interval=1,5,10", "--over", "seed=0,1"]
@@ -60,7 +60,7 @@ def test_a_sweep_that_was_killed_goes_on_and_has_every_run_once(sweep, config, t
 def test_a_run_that_diverges_or_is_refused_does_not_end_the_others(sweep, tmp_path):
     status, _, err = sweep("--over", "energy_limit=1e-12,1e4", "--over", "batch_size=16,99999", "--objective.pool=0")
     assert status == 3
-    assert "3 of 4 runs did not end well" in err.splitlines()[-1]
+    assert "3 of 4 runs did not finish well" in err.splitlines()[-1]
     assert "energy_limit=1e-12,batch_size=16 diverged: training diverged at step 1" in err.splitlines()[-1]
     assert "energy_limit=1e4,batch_size=99999 refused" in err.splitlines()[-1]
     statuses = {run["name"]: run["status"] for run in SweepFolder(tmp_path / "sweep").read()["runs"]}
@@ -141,10 +141,13 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
     assert "4 ± 0" in table[2]
     status, _, err = sweep(*options)
     assert status == 0
-    assert "no measure" not in err
+    assert "no metric" not in err
     assert len(asked) == 2
     err = sweep("--over", "seed=0,1", "--evaluate", "speed")[2]
-    assert err.splitlines()[-1] == "--evaluate speed: no measure has it in its name; there are FD-pixels, FID"
+    assert (
+        err.splitlines()[-1]
+        == "adance: warning: --evaluate speed: no metric has it in its name. Available: FD-pixels, FID"
+    )
 
 
 def test_ctrl_c_ends_the_sweep_and_not_one_run(config, tmp_path):
@@ -174,7 +177,7 @@ def test_a_runs_folder_is_no_place_for_a_sweep(sweep, tmp_path):
     sweep("--over", "seed=0")
     status, _, err = sweep("--over", "seed=0,1", out="sweep/seed=0")
     assert status == 2
-    assert "is the folder of a run" in err
+    assert "is a run folder" in err
     assert not (tmp_path / "sweep/seed=0/sweep.json").exists()
 
 
@@ -184,7 +187,7 @@ def test_a_runs_folder_is_no_place_for_a_sweep(sweep, tmp_path):
         ("evaluate {}", "; or evaluate all: start the sweep again with --evaluate WORD"),
         ("sample {}", ""),
         ("score {} digits", ""),
-        ("train --resume {}", "; or go on with all: start the sweep again"),
+        ("train --resume {}", "; or continue all of them: start the sweep again"),
     ],
 )
 def test_a_sweeps_folder_is_no_run(command, said, sweep, tmp_path, capsys):
@@ -234,7 +237,7 @@ def test_only_runs_of_the_sweep_with_the_same_data_count(sweep, tmp_path):
     short[0].write_bytes(short[1].read_bytes())
     status, _, err = sweep("--over", f"data=digits,{short[0]}", "--over", "seed=0,1")
     assert status == 2
-    assert "1 of 4 runs did not end well" in err.splitlines()[-1]
+    assert "1 of 4 runs did not finish well" in err.splitlines()[-1]
 
 
 def test_a_refused_value_can_be_left_out_later(sweep, tmp_path):
@@ -244,14 +247,14 @@ def test_a_refused_value_can_be_left_out_later(sweep, tmp_path):
 
 
 def test_a_run_has_one_process_and_its_lock_goes_when_that_is_killed(tmp_path, monkeypatch):
-    hold = "import sys, time; from pathlib import Path; from adance.sweeps.worker import _alone\n"
-    hold += "with _alone(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
+    hold = "import sys, time; from pathlib import Path; from adance.sweeps.worker import _locked\n"
+    hold += "with _locked(Path(sys.argv[1])): print('held', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == "held\n"
-        monkeypatch.setattr("adance.sweeps.worker.SECONDS_TO_WAIT", 0.3)
-        with pytest.raises(InputError, match="is being trained by another process"), _alone(tmp_path):
+        monkeypatch.setattr("adance.sweeps.worker.LOCK_TIMEOUT", 0.3)
+        with pytest.raises(InputError, match="is being trained by another process"), _locked(tmp_path):
             pass
         holder.kill()
         holder.wait()
-        with _alone(tmp_path):
+        with _locked(tmp_path):
             pass

@@ -1,27 +1,36 @@
-"""What is said while training goes on, where standard error is no terminal."""
+"""What training logs if standard error is not a terminal."""
+
+import logging
+
+import pytest
 
 from adance.training import Settings, Trainer
 from adance.training.progress import TrainingProgress
 
 
-def test_a_run_says_what_it_does(parts, digits, tmp_path, capsys):
+@pytest.fixture(autouse=True)
+def info(caplog):
+    caplog.set_level(logging.INFO, "adance")
+
+
+def test_a_run_says_what_it_does(parts, digits, tmp_path, caplog):
     energy, objective = parts("image")
     Trainer(energy, objective, digits, Settings(steps=3, batch_size=16, log_every=1), tmp_path / "run").fit()
-    lines = capsys.readouterr().err.splitlines()
+    lines = caplog.messages
     assert lines[0].startswith("training MLP of ")
     assert lines[0].endswith(f" rows: steps 0 to 3 on cpu, into {tmp_path / 'run'}")
     assert lines[-2].startswith("step 3/3  ")
     assert lines[-1].startswith("drawing 64 samples: chains of ")
 
 
-def test_nothing_is_said_where_none_listens(capsys):
+def test_nothing_is_logged_unless_shown(caplog):
     progress = TrainingProgress(0, 3, shown=False)
     progress.say("a word")
     progress.report(3, {"loss": 1.0})
-    assert capsys.readouterr().err == ""
+    assert caplog.messages == []
 
 
-def test_lines_come_between_the_steps_that_are_logged_and_ever_more_seldom(capsys, monkeypatch):
+def test_lines_come_between_logged_steps_and_ever_more_seldom(caplog, monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     progress = TrainingProgress(0, 10_000)
@@ -29,10 +38,11 @@ def test_lines_come_between_the_steps_that_are_logged_and_ever_more_seldom(capsy
     for step in range(1, 1001):
         now[0] = float(step)
         progress.advance(step)
-        said += [step] * len(capsys.readouterr().err.splitlines())
+        said += [step] * len(caplog.messages)
+        caplog.clear()
     assert said[:3] == [6, 12, 18]
     assert 40 <= len(said) <= 80
     assert said[-1] - said[-2] > 40
     now[0] = 2000.0
     progress.advance(1500)
-    assert capsys.readouterr().err == "step 1500/10000  1.33 s/step  11333 s left\n"
+    assert caplog.messages == ["step 1500/10000  1.33 s/step  11333 s left"]

@@ -23,14 +23,13 @@ from adance.yaml_text import dump, read_mapping
 OBJECTS = ("energy", "objective")
 """Options whose values are objects."""
 
-NOT_IN_FILES = ("config", "print_config", "trust")
+NOT_IN_FILES = ("config", "print_config", "trust", "quiet", "verbose")
 
 SWITCHES = {
     "flip": "mirror each image left to right with probability ½",
     "dequantize": "add uniform noise of one quantisation level to images",
     "allow_batch_norm": "insist on an energy with batch norm",
-    "profile": "say at the end where the time went",
-    "quiet": "no progress",
+    "profile": "print at the end how the time was spent",
 }
 """Options that need no value."""
 

@@ -2,13 +2,16 @@
 
 import dataclasses
 import json
+import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse import Namespace
 from rich.console import Console
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from adance.atomic import atomic_write
 from adance.commands.open_run import open_run
@@ -16,7 +19,10 @@ from adance.commands.parser import make_parser
 from adance.errors import InputError
 from adance.evaluation.evaluate import Options, evaluate_run
 from adance.evaluation.tables import print_tables
+from adance.progress import progress_bar
 from adance.training import load
+
+log = logging.getLogger("adance")
 
 FILE = "evaluation.json"
 IN_SWEEPS = "; or evaluate all: start the sweep again with --evaluate WORD, a word in the names of the measures to show"
@@ -26,7 +32,8 @@ def run(argv: list[str]) -> None:
     """Measure a run, print a table and write ``evaluation.json``."""
     args, options = read(argv)
     model = open_run(args, IN_SWEEPS)
-    result = evaluate_run(model, options, say=_say(args.quiet))
+    with _progress(not args.quiet) as measuring:
+        result = evaluate_run(model, options, say=measuring)
     path = model.folder.path / FILE
     try:
         with atomic_write(path) as aside:
@@ -80,16 +87,21 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
     parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
     parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
-    parser.option("--quiet", action="store_true", help="no progress")
     args = parser.read(argv)
 
     given: dict[str, Any] = {field.name: args[field.name] for field in dataclasses.fields(Options)}
     return args, Options(**{**given, "samples": tuple(args.samples), "outliers": tuple(args.outliers)})
 
 
-def _say(quiet: bool) -> Callable[[str], None]:
-    def say(what: str) -> None:
-        if not quiet:
-            print(f"measuring {what}", file=sys.stderr, flush=True)
+@contextmanager
+def _progress(shown: bool) -> Iterator[Callable[[str], None]]:
+    """Yield what to call with the name of each measurement: a bar shows it on a terminal, a log line elsewhere."""
+    with progress_bar(shown, SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as bar:
+        task = bar.add_task("")
 
-    return say
+        def measuring(what: str) -> None:
+            bar.reset(task, description=f"measuring {what}")
+            if shown and bar.disable:
+                log.info(f"measuring {what}")
+
+        yield measuring

@@ -16,6 +16,12 @@ from adance.registry import registered
 from adance.signatures import REQUIRED, Parameter, is_plain_value, members
 
 TRUST_HELP = "let files and runs name classes of this module; may be repeated"
+VERBOSITY = {
+    "--quiet": "no progress, only warnings and errors",
+    "--verbose": "also decisions made on the way, and where an error was raised",
+}
+"""Options of every command, which apply before it runs."""
+
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"}
 
 
@@ -58,7 +64,7 @@ def _value_of(key: str, token: str, after: str) -> list[str]:
 
 
 def make_parser(command: str, description: str, usage: str | None = None) -> Parser:
-    """The parser of a command; it has ``--trust``, which is dealt with before any command runs."""
+    """The parser of a command, with the options of every command: ``--trust``, ``--quiet`` and ``--verbose``."""
     parser = Parser(
         prog=f"adance {command}",
         usage=usage,
@@ -68,6 +74,8 @@ def make_parser(command: str, description: str, usage: str | None = None) -> Par
         formatter_class=DefaultHelpFormatter,
     )
     parser.option("--trust", metavar="MODULE", help=TRUST_HELP)
+    for name, does in VERBOSITY.items():
+        parser.option(name, action="store_true", help=does)
     return parser
 
 

@@ -1,7 +1,7 @@
 """``adance train``."""
 
+import logging
 import shlex
-import sys
 from typing import Any
 
 from jsonargparse import Namespace
@@ -13,11 +13,13 @@ from adance.errors import InputError
 from adance.randomness import fork_rng
 from adance.training import Run, Trainer
 
-WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet", "--profile"}
+WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet", "--verbose", "--profile"}
+
+log = logging.getLogger("adance")
 
 
 def run(argv: list[str]) -> None:
-    """Train, and say where the run is."""
+    """Train, and print the path of the run."""
     text = help_asked(argv)
     if text is not None:
         print(text)
@@ -27,20 +29,23 @@ def run(argv: list[str]) -> None:
         print(choices.as_yaml(), end="")
         return
     trainer = _resume(choices.args, argv) if choices.args.resume else new_trainer(choices)
-    _report(_fit(trainer))
+    run = _fit(trainer)
+    if trainer.profile_table:
+        print(trainer.profile_table)
+    _report(run)
 
 
 def new_trainer(choices: Choices, out: str | None = None) -> Trainer:
-    """The trainer of a new run, by default in the folder that was chosen.
+    """The trainer of a new run, in the folder ``out``, by default that of the settings.
 
     Raises:
-        InputError: The settings do not fit together or to the data; nothing has been written.
+        InputError: The settings do not fit each other or the data; nothing has been written.
     """
     args = choices.args
     if args.out == "" or args.data == "":
         raise InputError("--out and --data are paths or names, not empty; . is the current folder")
     if args.data is None:
-        raise InputError("data is null, as in the config of a run on data in memory: give a name or a path by --data")
+        raise InputError("data is null, as in the config of a run on data in memory: give a name or a path with --data")
     objective, settings = choices.make_objective(), choices.settings
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)
     with fork_rng(settings.seed):
@@ -54,16 +59,16 @@ def _resume(args: Namespace, argv: list[str]) -> Trainer:
     if given - WHEN_RESUMING:
         changed = ", ".join(sorted(given - WHEN_RESUMING))
         raise InputError(f"{changed} cannot change when resuming; only {', '.join(sorted(WHEN_RESUMING))} may be given")
-    refuse_sweep(args.resume, "; or go on with all: start the sweep again")
+    refuse_sweep(args.resume, "; or continue all of them: start the sweep again")
     steps = args.steps if "--steps" in given else None
     return Trainer.resume(args.resume, steps=steps, **_options(args))
 
 
 def _fit(trainer: Trainer) -> Run:
-    """Train; where that is interrupted, the interrupt says how to go on."""
+    """Train; an interrupt says how to resume."""
     steps = trainer.settings.steps
     if trainer.step == steps > 0 and trainer.accelerator.is_main_process:
-        print(f"already at {steps} of {steps} steps; --steps N goes on", file=sys.stderr)
+        log.warning(f"already at {steps} of {steps} steps; --steps N continues training")
     try:
         return trainer.fit()
     except KeyboardInterrupt:
@@ -71,7 +76,7 @@ def _fit(trainer: Trainer) -> Run:
         if not saved:
             raise
         command = shlex.join(["adance", "train", "--resume", str(trainer.folder.path)])
-        raise KeyboardInterrupt(f"interrupted at step {saved[-1]}; go on with {command}") from None
+        raise KeyboardInterrupt(f"interrupted at step {saved[-1]}; to continue: {command}") from None
 
 
 def _options(args: Namespace) -> dict[str, Any]:
@@ -85,4 +90,4 @@ def _report(run: Run) -> None:
     if pictures:
         print(f"samples: {pictures[-1]}")
     if not run.averaged:
-        print("weights: the last step's", file=sys.stderr)
+        print("weights: last (no moving average)")

@@ -67,9 +67,7 @@ class Classifier(Extractor):
             self.network = _train(data, len(self.classes), seed)
             keep_tensors(path, self.network.state_dict())
         else:
-            with fork_rng(
-                seed
-            ):  # these weights are replaced, but drawing them advances the global generator
+            with fork_rng(seed):  # these weights are replaced, but drawing them advances the global generator
                 self.network = make_network(data.event_shape, len(self.classes))
             self.network.load_state_dict(kept)
         self.network.eval().requires_grad_(False)

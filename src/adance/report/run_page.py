@@ -14,7 +14,7 @@ from adance.report.energies import energies_of, histogram
 from adance.report.images import file_uri, grid_uri, saved_grid_uri
 from adance.report.plane import SIDE, make_plane
 from adance.report.scale import number
-from adance.sweeps.job import evaluation_of
+from adance.sweeps.job import read_evaluation
 from adance.training.run import Run, load
 
 CHAINS, MOST_GRIDS = 256, 12
@@ -41,7 +41,7 @@ def run_context(folder: Path, *, seed: int = 0, device: str = "cpu") -> dict[str
         "grids": _grids(run),
         "curves": run_curves(rows),
         "energies": histogram(energies_of(run, data, film.samples, seed)),
-        "evaluation": facts.evaluation(*evaluation_of(folder), run.step),
+        "evaluation": facts.evaluation(*read_evaluation(folder), run.step),
         "settings": facts.settings(config),
         "config": facts.as_yaml(config),
         "folder": folder.absolute().name,

@@ -1,4 +1,4 @@
-"""Sweeps: the same training at every combination of some settings' values, each in a run folder of its own."""
+"""Sweeps: the same training at every combination of some settings' values, each in its own run folder."""
 
 from adance.sweeps.axes import Axis, combinations, run_names
 from adance.sweeps.folder import SweepFolder

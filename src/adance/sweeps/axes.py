@@ -1,4 +1,4 @@
-"""What a sweep varies: settings with several values each, and names for their combinations."""
+"""The settings that a sweep varies, their values, and names for the combinations."""
 
 import itertools
 import re
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from adance.errors import InputError
 
 Values = dict[str, str]
-"""One combination: the setting's name and its value as it would stand on the command line."""
+"""One combination: for each setting its value as typed on the command line."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A setting and the values that it takes."""
+    """A setting and its values."""
 
     key: str
     values: tuple[str, ...]
@@ -23,7 +23,7 @@ class Axis:
         """Read ``objective.interval=1,5,10``; commas inside brackets do not separate.
 
         Raises:
-            InputError: There is no name, no value, or a value twice.
+            InputError: The name or a value is missing, or a value is repeated.
         """
         key, equals, listed = text.partition("=")
         key = ".".join(part for part in key.strip().lstrip("-").split(".") if part != "init_args")
@@ -31,7 +31,7 @@ class Axis:
         if not key or not equals or "" in values:
             raise InputError(f"--over {text}: give a setting and its values, as in objective.interval=1,5,10")
         if len(set(map(_number, values))) < len(values):
-            raise InputError(f"--over {text}: a value is there twice")
+            raise InputError(f"--over {text}: a value is repeated")
         return cls(key, values)
 
 
@@ -39,27 +39,27 @@ def combinations(axes: Sequence[Axis]) -> list[Values]:
     """Every combination of the axes' values, the last axis fastest.
 
     Raises:
-        InputError: There is no axis, or a setting is varied twice.
+        InputError: There is no axis, or two axes vary the same setting.
     """
     keys = [axis.key for axis in axes]
     if not keys:
         raise InputError("a sweep needs at least one --over SETTING=VALUE,VALUE")
     twice = next((key for key in keys if keys.count(key) > 1), None)
     if twice is not None:
-        raise InputError(f"--over {twice}: varied twice; give all its values at once")
+        raise InputError(f"--over {twice}: given twice; give all its values in one --over")
     return [dict(zip(keys, chosen, strict=True)) for chosen in itertools.product(*(axis.values for axis in axes))]
 
 
 def short_keys(keys: Sequence[str]) -> dict[str, str]:
-    """For each dotted name, its shortest ending that none of the others has: ``interval`` for objective.interval."""
-    return {key: next(end for end in _endings(key) if _is_own(end, key, keys)) for key in keys}
+    """For each dotted name, its shortest ending that is unique: ``interval`` for objective.interval."""
+    return {key: next(end for end in _endings(key) if _is_unique(end, key, keys)) for key in keys}
 
 
 def run_names(points: Sequence[Values]) -> list[str]:
-    """A folder's name for each combination: ``interval=5,seed=0``.
+    """A folder name for each combination: ``interval=5,seed=0``.
 
     Raises:
-        InputError: Two values differ only in characters that a name cannot hold.
+        InputError: Two values differ only in characters that a folder name cannot contain.
     """
     short = short_keys(list(points[0]))
     names = [",".join(f"{short[key]}={_safe(value)}" for key, value in point.items()) for point in points]
@@ -70,7 +70,7 @@ def run_names(points: Sequence[Values]) -> list[str]:
 
 
 def _split(listed: str) -> list[str]:
-    """The parts between the commas that are inside no brackets."""
+    """The parts between commas that are outside brackets."""
     depth, parts = 0, [""]
     for letter in listed:
         depth += (letter in "[{(") - (letter in ")}]")
@@ -93,7 +93,7 @@ def _endings(key: str) -> list[str]:
     return [".".join(parts[first:]) for first in range(len(parts) - 1, -1, -1)]
 
 
-def _is_own(end: str, key: str, keys: Sequence[str]) -> bool:
+def _is_unique(end: str, key: str, keys: Sequence[str]) -> bool:
     return end == key or not any(other != key and end in _endings(other) for other in keys)
 
 

@@ -1,4 +1,4 @@
-"""Where the processes of a sweep run: joblib's own, or those of a ray or dask cluster."""
+"""Where the processes of a sweep run: joblib's own, or a ray or dask cluster."""
 
 import importlib
 import os
@@ -15,10 +15,10 @@ BACKENDS = ("loky", "ray", "dask")
 
 @contextmanager
 def parallel(backend: str, jobs: int) -> Iterator[Any]:
-    """A ``joblib.Parallel`` of ``jobs`` processes.
+    """Yield a ``joblib.Parallel`` of ``jobs`` processes.
 
-    ``ray`` joins the cluster of ``RAY_ADDRESS`` and ``dask`` that of ``DASK_SCHEDULER_ADDRESS``; without one, each
-    starts its own on this machine.
+    ``ray`` joins the cluster at ``RAY_ADDRESS`` and ``dask`` the one at ``DASK_SCHEDULER_ADDRESS``; if the variable is
+    not set, each starts a cluster on this machine.
 
     Raises:
         InputError: The backend is unknown or not installed.
@@ -32,7 +32,7 @@ def parallel(backend: str, jobs: int) -> Iterator[Any]:
     except ModuleNotFoundError as error:
         if error.name not in ("ray", "distributed", "dask"):
             raise
-        raise InputError(f"--backend {backend} needs it installed: pip install 'adance[{backend}]'") from None
+        raise InputError(f"--backend {backend} is not installed: pip install 'adance[{backend}]'") from None
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def _loky(jobs: int) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def _ray(jobs: int) -> Iterator[dict[str, Any]]:
-    ray: Any = importlib.import_module("ray")  # typed or not, installed or not: the same to the type checker
+    ray: Any = importlib.import_module("ray")  # mypy must not depend on whether it is installed
     ours = not ray.is_initialized()
     if ours:
         here = {"num_cpus": jobs, "include_dashboard": False}

@@ -2,8 +2,8 @@
 
 ::
 
-    sweep.json            what is varied, all other settings, and what came of every run
-    interval=5,seed=0/    a run folder, with outcome.json beside the run's own files once it has ended
+    sweep.json            the varied settings, all other settings, and the outcome of every run
+    interval=5,seed=0/    a run folder, with outcome.json next to the run's files once it has ended
 """
 
 import json
@@ -17,11 +17,11 @@ from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
 from adance.yaml_text import read_mapping
 
-NOT_SETTINGS = ("out", "resume", "device", "quiet", "profile", "trackers")
+NOT_SETTINGS = ("out", "resume", "device", "profile", "trackers")
 
 
 class SweepFolder:
-    """Paths and the one file of a sweep at ``path``."""
+    """The folder of a sweep at ``path``."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -32,7 +32,7 @@ class SweepFolder:
         return self.file.exists()
 
     def read(self) -> dict[str, Any]:
-        """What ``sweep.json`` holds: ``keys``, ``settings`` and ``runs``.
+        """The content of ``sweep.json``: ``keys``, ``settings`` and ``runs``.
 
         Raises:
             InputError: It is missing or broken.
@@ -47,7 +47,7 @@ class SweepFolder:
                 if list(run["values"]) != held["keys"] or not all(isinstance(word, str) for word in words):
                     raise KeyError("runs")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{self.path} is not the folder of a sweep: cannot read sweep.json ({error!r})") from None
+            raise InputError(f"{self.path} is not a sweep folder: cannot read sweep.json ({error!r})") from None
         return held
 
     def points(self) -> list[Values]:
@@ -55,22 +55,22 @@ class SweepFolder:
         return [dict(run["values"]) for run in self.read()["runs"]]
 
     def outcomes(self) -> list[Outcome]:
-        """What came of every run, by the run folders themselves."""
+        """The outcome of every run, from the run folders."""
         points = self.points()
         return [
             read_outcome(name, point, self.path / name) for name, point in zip(run_names(points), points, strict=True)
         ]
 
     def extend(self, points: Sequence[Values], settings: str) -> list[Values]:
-        """The combinations that are here already and, after them, those of ``points`` that are new.
+        """The combinations in this folder, followed by those of ``points`` that are new.
 
-        One whose settings were refused is not here unless it is asked for again.
+        Combinations that were refused are dropped, unless ``points`` has them.
 
         Raises:
-            InputError: The sweep here has other settings, or varies others, or this is a run's folder.
+            InputError: The sweep in this folder has or varies other settings, or this is a run folder.
         """
         if (self.path / "config.yaml").exists():
-            raise InputError(f"{self.path} is the folder of a run; give the sweep another --out")
+            raise InputError(f"{self.path} is a run folder; give the sweep another --out")
         if not self.exists():
             return list(points)
         held = self.read()
@@ -87,10 +87,10 @@ class SweepFolder:
         return old + [point for point in points if point not in old]
 
     def write(self, settings: str, outcomes: Sequence[Outcome]) -> None:
-        """Write ``sweep.json`` whole.
+        """Write ``sweep.json``.
 
         Raises:
-            InputError: It cannot be written.
+            InputError: The file cannot be written.
         """
         held = {
             "keys": list(outcomes[0].values),
@@ -98,10 +98,10 @@ class SweepFolder:
             "runs": [outcome.as_dict() for outcome in outcomes],
         }
         try:
-            with atomic_write(self.file) as aside:
-                aside.write_text(json.dumps(held, indent=1) + "\n")
+            with atomic_write(self.file) as part:
+                part.write_text(json.dumps(held, indent=1) + "\n")
         except OSError as error:
-            raise InputError(f"cannot write the sweep's folder {self.path}: {error.strerror}") from None
+            raise InputError(f"cannot write the sweep folder {self.path}: {error.strerror}") from None
 
 
 def _settings(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One run of a sweep: what is to be done, and what came of it."""
+"""One run of a sweep: what to do, and its outcome."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -9,8 +9,8 @@ from adance.atomic import atomic_write
 from adance.sweeps.axes import Values
 from adance.training.run_folder import RunFolder
 
-ENDINGS = ("done", "diverged")
-"""What a run that is not tried again came to: the same seed would come to the same."""
+FINAL = ("done", "diverged")
+"""Outcomes of runs that are not tried again: with the same seed the outcome would be the same."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Job:
     """A run to train.
 
     Attributes:
-        name: The folder's name.
-        values: What is varied, and its values here.
+        name: Name of the folder.
+        values: The varied settings and their values for this run.
         folder: The run folder.
         config: All settings, as YAML.
-        trusted: Modules and classes that it can name (see :func:`adance.trust`).
+        trusted: Modules and classes that the run can name (see :func:`adance.trust`).
     """
 
     name: str
@@ -34,16 +34,16 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
-        name: The folder's name.
-        values: What is varied, and its values here.
+        name: Name of the folder.
+        values: The varied settings and their values for this run.
         status: ``done``, ``diverged``, ``refused`` (bad input), ``failed``, ``interrupted``,
             ``unfinished`` or ``not run``.
         message: What went wrong.
         metrics: The last line of ``metrics.jsonl``.
-        measures: Name and value of every measure in ``evaluation.json``.
+        evaluation: Name and value of every metric in ``evaluation.json``.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Outcome:
     status: str
     message: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
-    measures: dict[str, float] = field(default_factory=dict)
+    evaluation: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -59,35 +59,35 @@ class Outcome:
 
 
 def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
-    """What the run in ``folder`` came to, as far as its files tell: ``unfinished`` or ``not run`` where they do not."""
+    """The outcome of the run in ``folder``, from its files: ``unfinished`` or ``not run`` if it has not ended."""
     try:
         ending = json.loads((folder / "outcome.json").read_text())
         status, message = str(ending["status"]), str(ending["message"])
     except (OSError, ValueError, KeyError, TypeError):
         status, message = "unfinished" if (folder / "config.yaml").exists() else "not run", ""
     rows = RunFolder(folder).read_metrics()
-    return Outcome(name, values, status, message, rows[-1] if rows else {}, read_measures(folder))
+    return Outcome(name, values, status, message, rows[-1] if rows else {}, read_evaluation_metrics(folder))
 
 
-def write_ending(folder: Path, status: str, message: str) -> None:
-    """Note in the run folder that the run has ended."""
-    with atomic_write(folder / "outcome.json") as aside:
-        aside.write_text(json.dumps({"status": status, "message": message}) + "\n")
+def write_outcome(folder: Path, status: str, message: str) -> None:
+    """Record in the run folder that the run has ended."""
+    with atomic_write(folder / "outcome.json") as part:
+        part.write_text(json.dumps({"status": status, "message": message}) + "\n")
 
 
-def read_measures(folder: Path) -> dict[str, float]:
-    """Name and value of every number in the run's ``evaluation.json``; where a name recurs, with what it is of."""
+def read_evaluation_metrics(folder: Path) -> dict[str, float]:
+    """Name and value of every number in the run's ``evaluation.json``; a repeated name also says of which samples."""
     found: dict[str, float] = {}
-    for measure in evaluation_of(folder)[1]:
-        name, value = str(measure["name"]), measure["value"]
+    for metric in read_evaluation(folder)[1]:
+        name, value = str(metric["name"]), metric["value"]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            name = f"{name} ({measure['samples']})" if name in found and measure.get("samples") else name
+            name = f"{name} ({metric['samples']})" if name in found and metric.get("samples") else name
             found.setdefault(name, float(value))
     return found
 
 
-def evaluation_of(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The run's ``evaluation.json``, and its measures, each with a name and a value; empty where there is none."""
+def read_evaluation(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The run's ``evaluation.json``, and its metrics, each with a name and a value; both empty if there is no file."""
     try:
         held = json.loads((folder / "evaluation.json").read_text())
     except (OSError, ValueError):

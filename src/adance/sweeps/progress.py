@@ -1,56 +1,72 @@
-"""How far the runs of a sweep are, said now and then while they train."""
+"""Progress of a sweep: a bar for each running run on a terminal, a log line every few seconds elsewhere."""
 
+import logging
 import os
 import re
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
+from rich.progress import Progress
 
+from adance.progress import progress_bar
 from adance.sweeps.job import Job
 
 SECONDS_BETWEEN_LINES = 5.0
-_TAIL = 4096
+TAIL_BYTES = 4096
+"""How much of the end of ``metrics.jsonl`` is read to find the last step."""
+
+log = logging.getLogger("adance")
 
 
 @contextmanager
-def steps_told(jobs: Sequence[Job], every: float = SECONDS_BETWEEN_LINES) -> Iterator[None]:
-    """Meanwhile, a line on standard error every few seconds: the step of each run that went on since the last one.
+def sweep_progress(jobs: Sequence[Job], shown: bool = True, every: float = SECONDS_BETWEEN_LINES) -> Iterator[None]:
+    """While the block runs, show every few seconds the step of each run that has advanced.
 
-    Steps are read from ``metrics.jsonl``, so it is the same wherever the runs are trained, and none is told before it
-    is logged. A run whose settings say ``quiet`` is not told of.
+    Steps are read from ``metrics.jsonl``, so this works wherever the runs are trained; a step shows once it is logged.
+
+    Args:
+        jobs: The runs.
+        shown: Whether to show anything.
+        every: Seconds between two looks.
     """
-    configs = {job.folder: yaml.safe_load(job.config) for job in jobs}
-    steps = {folder: int(config["steps"]) for folder, config in configs.items() if not config.get("quiet")}
-    over = threading.Event()
-    watch = threading.Thread(target=_watch, args=(steps, every, over), daemon=True)
-    watch.start()
-    try:
+    if not shown:
         yield
-    finally:
-        over.set()
-        watch.join()
+        return
+    steps = {job.folder: int(yaml.safe_load(job.config)["steps"]) for job in jobs}
+    over = threading.Event()
+    with progress_bar() as bar:
+        watch = threading.Thread(target=_watch, args=(bar, steps, every, over), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watch.join()
 
 
 def last_step(folder: Path) -> int:
-    """The last step in the ``metrics.jsonl`` of the run in ``folder``; 0 where there is none."""
+    """The last step in the ``metrics.jsonl`` of the run in ``folder``; 0 if there is none."""
     try:
         with (folder / "metrics.jsonl").open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             found = re.findall(rb'^\{"step": (\d+)', file.read(), re.MULTILINE)
     except OSError:
         return 0
     return int(found[-1]) if found else 0
 
 
-def _watch(steps: Mapping[Path, int], every: float, over: threading.Event) -> None:
+def _watch(bar: Progress, steps: Mapping[Path, int], every: float, over: threading.Event) -> None:
     before = {folder: last_step(folder) for folder in steps}
+    tasks = {run: bar.add_task(run.name, total=total, visible=False, note="") for run, total in steps.items()}
     while not over.wait(every):
         now = {folder: last_step(folder) for folder in steps if not (folder / "outcome.json").exists()}
-        told = [f"{run.name}: step {step}/{steps[run]}" for run, step in now.items() if step != before[run]]
+        advanced = {run: step for run, step in now.items() if step != before[run]}
         before |= now
-        if told:
-            print("  ".join(told), file=sys.stderr, flush=True)
+        for run, task in tasks.items():
+            visible = run in advanced or (run in now and bar.tasks[task].visible)
+            bar.update(task, completed=before[run], visible=visible)
+        if advanced and bar.disable:
+            log.info("  ".join(f"{run.name}: step {step}/{steps[run]}" for run, step in advanced.items()))

@@ -9,26 +9,34 @@ import joblib
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from adance.sweeps.backends import parallel
-from adance.sweeps.job import ENDINGS, Job, Outcome, read_outcome
-from adance.sweeps.worker import Work, work
+from adance.sweeps.job import FINAL, Job, Outcome, read_outcome
+from adance.sweeps.worker import NO_CONTEXT, MakeContext, Work, work
 
-TRIES = 3
+MAX_DEATHS = 3
+"""A run is given up after this many deaths of its process."""
 
 
 def run_jobs(
-    jobs: Sequence[Job], train: Work, evaluate: Work | None = None, *, backend: str = "loky", processes: int = 1
+    jobs: Sequence[Job],
+    train: Work,
+    evaluate: Work | None = None,
+    *,
+    backend: str = "loky",
+    processes: int = 1,
+    context: MakeContext = NO_CONTEXT,
 ) -> list[Outcome]:
-    """Bring every job to its end; what has ended already is kept, and what is half done goes on.
+    """Run every job to its end. Runs that have ended are kept; unfinished ones resume.
 
-    A process that dies (killed, or out of memory) takes its pool with it: a new one goes on with what is left, and a
-    run during which that happened three times is left alone.
+    If a process dies (killed, or out of memory), a new pool of processes continues with the runs that are left. A run
+    during which that happened three times is given up.
 
     Args:
         jobs: The runs.
-        train: Trains a run, or goes on with one that is half done.
-        evaluate: Evaluates a trained run, unless that has been done.
+        train: Trains a run, or resumes an unfinished one.
+        evaluate: Evaluates a trained run, unless its evaluation is current.
         backend: ``loky``, ``ray`` or ``dask``.
-        processes: How many at a time.
+        processes: Number of runs at a time.
+        context: Makes a context in which each job runs if it has a process of its own.
 
     Raises:
         InputError: The backend is unknown or not installed.
@@ -38,21 +46,20 @@ def run_jobs(
     while left := [job for job in jobs if job.name not in outcomes]:
         left.sort(key=lambda job: deaths[job.name])
         try:
-            outcomes |= {found.name: found for found in _run(left, train, evaluate, backend, processes)}
+            if backend == "loky" and processes == 1:
+                found = _run_in_turn(left, train, evaluate)
+            else:
+                with parallel(backend, processes) as run:
+                    here = os.getpid(), Path.cwd()
+                    found = run(joblib.delayed(work)(job, *here, train, evaluate, context) for job in left)
+            outcomes |= {outcome.name: outcome for outcome in found}
         except BrokenProcessPool:
             outcomes |= _after_death(left, deaths)
     return [outcomes[job.name] for job in jobs]
 
 
-def _run(jobs: list[Job], train: Work, evaluate: Work | None, backend: str, processes: int) -> list[Outcome]:
-    if backend == "loky" and processes == 1:
-        return _in_turn(jobs, train, evaluate)
-    with parallel(backend, processes) as run:
-        return list(run(joblib.delayed(work)(job, os.getpid(), Path.cwd(), train, evaluate) for job in jobs))
-
-
-def _in_turn(jobs: list[Job], train: Work, evaluate: Work | None) -> list[Outcome]:
-    """One after another in this process, until all are done or Ctrl-C ends one: then the others are left alone."""
+def _run_in_turn(jobs: list[Job], train: Work, evaluate: Work | None) -> list[Outcome]:
+    """Run jobs one after another in this process, until all are done or Ctrl-C ends one."""
     outcomes: list[Outcome] = []
     for job in jobs:
         if any(outcome.status == "interrupted" for outcome in outcomes):
@@ -63,13 +70,13 @@ def _in_turn(jobs: list[Job], train: Work, evaluate: Work | None) -> list[Outcom
 
 
 def _after_death(jobs: list[Job], deaths: dict[str, int]) -> dict[str, Outcome]:
-    """Count the death against the runs that had begun and not ended, and give up those with too many."""
+    """Count the death of a process for the runs that were in progress, and give up those with too many."""
     given_up = {}
     found = {job.name: read_outcome(job.name, job.values, job.folder) for job in jobs}
-    open_jobs = [job for job in jobs if found[job.name].status not in ENDINGS]
+    open_jobs = [job for job in jobs if found[job.name].status not in FINAL]
     for job in [job for job in open_jobs if (job.folder / ".lock").exists()] or open_jobs or jobs:
         deaths[job.name] += 1
-        if deaths[job.name] == TRIES:
-            message = f"its process died {TRIES} times: out of memory?"
+        if deaths[job.name] == MAX_DEATHS:
+            message = f"its process died {MAX_DEATHS} times: out of memory?"
             given_up[job.name] = replace(found[job.name], status="failed", message=message)
     return given_up

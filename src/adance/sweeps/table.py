@@ -1,4 +1,4 @@
-"""Means and spreads of a sweep: one row for each combination, over the seeds that it was run with."""
+"""The table of a sweep: means and standard deviations, one row for each combination, over its seeds."""
 
 import math
 import unicodedata
@@ -10,8 +10,8 @@ from adance.sweeps.axes import Values, short_keys
 from adance.sweeps.job import Outcome
 
 SEEDS = ("seed", "data_seed")
-SHOWN = ("loss", "energy_data", "energy_noise", "gradient_norm", "auc", "energy_gradients")
-MOST_MEASURES = 4
+TRAINING_METRICS = ("loss", "energy_data", "energy_noise", "gradient_norm", "auc", "energy_gradients")
+MAX_EVALUATION_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Group:
     """Runs that differ in nothing but their seeds.
 
     Attributes:
-        values: What is varied besides seeds, and its values here.
+        values: The varied settings other than seeds, and their values for this group.
         outcomes: Its runs.
-        numbers: Of every metric and measure: mean and standard deviation over the finished runs, and how many they are.
+        numbers: For each metric: mean and standard deviation over the finished runs, and their number.
     """
 
     values: Values
@@ -30,12 +30,12 @@ class Group:
 
     @property
     def done(self) -> int:
-        """How many of its runs are."""
+        """The number of its runs that are done."""
         return sum(outcome.status == "done" for outcome in self.outcomes)
 
     @property
     def title(self) -> str:
-        """What is varied, in words."""
+        """The varied settings and their values, in words."""
         short = short_keys(list(self.values))
         return ", ".join(f"{short[key]} {value}" for key, value in self.values.items()) or "all"
 
@@ -51,29 +51,29 @@ def summarize(outcomes: Sequence[Outcome]) -> list[Group]:
     return list(groups.values())
 
 
-def columns(groups: Sequence[Group], measures: Sequence[str] = ()) -> list[str]:
-    """Names of the numbers that a table shows: measures of the evaluation, then the usual metrics.
+def columns(groups: Sequence[Group], words: Sequence[str] = ()) -> list[str]:
+    """Names of the metrics that a table shows: those of evaluations, then those of training.
 
     Args:
         groups: The groups.
-        measures: Words; for each the first measure whose name has it in it, letters and digits alone counting. By
-            default the first 4 measures.
+        words: For each word, show the first evaluation metric whose name contains it (see :func:`matching`). By
+            default show the first 4 evaluation metrics.
     """
-    there = {name for group in groups for name in group.numbers}
-    evaluated = list(dict.fromkeys(name for group in groups for outcome in group.outcomes for name in outcome.measures))
-    found = [matching(word, evaluated) for word in measures]
-    wanted = list(dict.fromkeys(found))
-    return [name for name in (*(wanted if measures else evaluated[:MOST_MEASURES]), *SHOWN) if name in there]
+    available = {name for group in groups for name in group.numbers}
+    outcomes = [outcome for group in groups for outcome in group.outcomes]
+    evaluated = list(dict.fromkeys(name for outcome in outcomes for name in outcome.evaluation))
+    chosen = dict.fromkeys(matching(word, evaluated) for word in words) if words else evaluated[:MAX_EVALUATION_COLUMNS]
+    return [name for name in (*chosen, *TRAINING_METRICS) if name in available]
 
 
 def matching(word: str, names: Iterable[str]) -> str:
-    """The first name that has the word in it, letters and digits alone counting; empty where none has."""
+    """The first name that contains the word, comparing only letters and digits; empty if none does."""
     return next((name for name in names if _plain(word) in _plain(name)), "")
 
 
-def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
-    """A table of means and spreads, in Markdown, aligned for reading."""
-    names = columns(groups, measures)
+def as_markdown(groups: Sequence[Group], words: Sequence[str] = ()) -> str:
+    """A table of means and standard deviations, in aligned Markdown."""
+    names = columns(groups, words)
     keys = list(groups[0].values)
     head = [*short_keys(keys).values(), "runs", *(name.replace("_", " ") for name in names)]
     rows = [
@@ -92,12 +92,12 @@ def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
 
 
 def runs_text(group: Group) -> str:
-    """How many runs are done, and of how many where not all are."""
+    """The number of runs done, and of all runs if not all are done."""
     return str(group.done) if group.done == len(group.outcomes) else f"{group.done} of {len(group.outcomes)}"
 
 
 def cell_text(group: Group, name: str) -> str:
-    """A mean, and of how many runs where not of all that are done."""
+    """A mean with its standard deviation, and the number of runs if not all that are done have this metric."""
     if name not in group.numbers:
         return "–"
     mean, spread, n = group.numbers[name]
@@ -105,7 +105,7 @@ def cell_text(group: Group, name: str) -> str:
 
 
 def number_text(mean: float, spread: float, n: int) -> str:
-    """A mean to three digits, with its standard deviation where there are several runs."""
+    """A mean to three digits, with its standard deviation if there are several runs."""
     return _digits(mean) + (f" ± {_digits(spread, 2)}" if n > 1 else "")
 
 
@@ -121,7 +121,7 @@ def _plain(name: str) -> str:
 def _numbers(done: Sequence[Outcome]) -> dict[str, tuple[float, float, int]]:
     found: dict[str, list[float]] = {}
     for outcome in done:
-        for name, value in {**outcome.metrics, **outcome.measures}.items():
+        for name, value in {**outcome.metrics, **outcome.evaluation}.items():
             if isinstance(value, (int, float)) and math.isfinite(value):
                 found.setdefault(name, []).append(float(value))
     return {name: (fmean(v), stdev(v) if len(v) > 1 else 0.0, len(v)) for name, v in found.items()}

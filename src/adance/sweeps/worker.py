@@ -1,82 +1,89 @@
 """What a process of a sweep does with one run."""
 
+import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from adance.errors import DivergedError, InputError
 from adance.registry import trust, trust_restored
-from adance.sweeps.job import ENDINGS, Job, Outcome, read_outcome, write_ending
+from adance.sweeps.job import FINAL, Job, Outcome, read_outcome, write_outcome
 
 Work = Callable[[Job], None]
-"""Trains a job's run, or goes on with it; a second function of this type may evaluate it."""
+"""Trains or resumes the run of a job; a second function of this type may evaluate it."""
 
-SECONDS_TO_WAIT = 60
+MakeContext = Callable[[], AbstractContextManager[Any]]
+NO_CONTEXT: MakeContext = nullcontext
+
+LOCK_TIMEOUT = 60
+"""Seconds to wait for the lock of a run."""
+
+log = logging.getLogger("adance")
 
 
-def work(job: Job, parent: int, home: Path, train: Work, evaluate: Work | None = None) -> Outcome:
-    """Train the run of ``job`` to its end, unless it has ended already, and say what came of it; raises nothing.
+def work(
+    job: Job, parent: int, home: Path, train: Work, evaluate: Work | None = None, context: MakeContext = NO_CONTEXT
+) -> Outcome:
+    """Train the run of ``job`` to its end, unless it has ended already, and return its outcome; raises nothing.
 
     Args:
         job: The run.
         parent: Process number of the sweep.
         home: The sweep's working directory, which paths in the settings are relative to.
-        train: Trains a run, or goes on with one that is half done.
-        evaluate: Evaluates a trained run, unless that has been done.
+        train: Trains a run, or resumes an unfinished one.
+        evaluate: Evaluates a trained run, unless its evaluation is current.
+        context: Makes a context in which all of this happens.
     """
     began = time.monotonic()
-    try:
-        os.chdir(home)
-        with _trusting(job.trusted), _one_thread(), _ended_with(parent), _alone(job.folder):
-            if read_outcome(job.name, job.values, job.folder).status not in ENDINGS:
-                print(f"{job.name}: training", file=sys.stderr, flush=True)
-                train(job)
-                write_ending(job.folder, "done", "")
-            done = read_outcome(job.name, job.values, job.folder)
-            problem = _evaluate(evaluate, job) if evaluate is not None and done.status == "done" else ""
-        outcome = replace(read_outcome(job.name, job.values, job.folder), message=problem or done.message)
-    except DivergedError as error:
-        write_ending(job.folder, "diverged", str(error))
-        outcome = _unfinished(job, "diverged", str(error))
-    except InputError as error:
-        outcome = _unfinished(job, "refused", str(error))
-    except KeyboardInterrupt:
-        outcome = _unfinished(job, "interrupted", "interrupted; start the sweep again to go on")
-    except Exception as error:  # a run that fails must not end the others
-        outcome = _unfinished(job, "failed", f"{type(error).__name__}: {error}")
-    _say(outcome, time.monotonic() - began)
+    with context():
+        try:
+            os.chdir(home)
+            outcome = _train_and_evaluate(job, parent, train, evaluate)
+        except DivergedError as error:
+            write_outcome(job.folder, "diverged", str(error))
+            outcome = _unfinished(job, "diverged", str(error))
+        except InputError as error:
+            outcome = _unfinished(job, "refused", str(error))
+        except KeyboardInterrupt:
+            outcome = _unfinished(job, "interrupted", "interrupted; start the sweep again to continue")
+        except Exception as error:  # one failed run must not end the others
+            log.debug("where the run failed:", exc_info=True)
+            outcome = _unfinished(job, "failed", f"{type(error).__name__}: {error}")
+        note = f" ({outcome.message})" if outcome.message else f" after {time.monotonic() - began:.0f} s"
+        log.log(logging.WARNING if outcome.message else logging.INFO, f"{outcome.name}: {outcome.status}{note}")
     return outcome
 
 
-def _evaluate(evaluate: Work, job: Job) -> str:
-    """Evaluate a run, and say what went wrong: it is done all the same."""
-    try:
-        evaluate(job)
-    except InputError as error:
-        return f"not evaluated: {' '.join(str(error).split())}"
-    return ""
+def _train_and_evaluate(job: Job, parent: int, train: Work, evaluate: Work | None) -> Outcome:
+    with _trusting(job.trusted), _one_thread(), _ended_with(parent), _locked(job.folder):
+        if read_outcome(job.name, job.values, job.folder).status not in FINAL:
+            log.info(f"{job.name}: training")
+            train(job)
+            write_outcome(job.folder, "done", "")
+        done, problem = read_outcome(job.name, job.values, job.folder), ""
+        if evaluate is not None and done.status == "done":
+            try:
+                evaluate(job)
+            except InputError as error:  # the run is done all the same
+                problem = f"not evaluated: {' '.join(str(error).split())}"
+        return replace(read_outcome(job.name, job.values, job.folder), message=problem or done.message)
 
 
 def _unfinished(job: Job, status: str, message: str) -> Outcome:
     found = read_outcome(job.name, job.values, job.folder)
-    return Outcome(job.name, job.values, status, " ".join(message.split()), found.metrics, found.measures)
-
-
-def _say(outcome: Outcome, seconds: float) -> None:
-    note = f" ({outcome.message})" if outcome.message else f" after {seconds:.0f} s"
-    print(f"{outcome.name}: {outcome.status}{note}", file=sys.stderr, flush=True)
+    return replace(found, status=status, message=" ".join(message.split()))
 
 
 @contextmanager
 def _trusting(names: Iterable[str]) -> Iterator[None]:
-    """Trust what the sweep does, in this run and not in the next of another sweep in the same process."""
+    """Trust what the sweep trusts, for this run only."""
     with trust_restored():
         trust(*names)
         yield
@@ -84,7 +91,7 @@ def _trusting(names: Iterable[str]) -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Several processes side by side are quicker with one thread each."""
+    """Use one thread: several processes on one machine are faster that way."""
     import torch
 
     before = torch.get_num_threads()
@@ -97,7 +104,7 @@ def _one_thread() -> Iterator[None]:
 
 @contextmanager
 def _ended_with(parent: int) -> Iterator[None]:
-    """End this process soon after the sweep that started it was killed, so that none trains on unasked."""
+    """End this process soon after the sweep that started it was killed, so that no orphan keeps training."""
     if os.getppid() != parent:  # the sweep itself, or a process of a cluster, which has its own rules
         yield
         return
@@ -116,15 +123,15 @@ def _ended_with(parent: int) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Hold the run's lock, which the system takes back from a process that dies.
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the run's lock, which the system releases when the process dies.
 
     Raises:
         InputError: Another process has held it for a minute.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        lock = FileLock(folder / ".lock").acquire(timeout=SECONDS_TO_WAIT, poll_interval=0.1)
+        lock = FileLock(folder / ".lock").acquire(timeout=LOCK_TIMEOUT, poll_interval=0.1)
     except Timeout:
         raise InputError(f"{folder} is being trained by another process") from None
     with lock:

@@ -1,15 +1,20 @@
-"""Ctrl-C that waits for the end of a step."""
+"""Ctrl-C that waits for the end of a training step."""
 
+import logging
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+log = logging.getLogger("adance")
+
 
 @contextmanager
 def interrupt_flag() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets; a second one interrupts at once. Outside the main thread it is never set."""
+    """Yield an event that the first Ctrl-C sets; a second one interrupts at once.
+
+    Outside the main thread the event is never set.
+    """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
@@ -17,7 +22,7 @@ def interrupt_flag() -> Iterator[threading.Event]:
 
     def ask(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, before)
-        print("interrupted: writing a checkpoint", file=sys.stderr)
+        log.info("interrupted: writing a checkpoint")
         asked.set()
 
     before = signal.signal(signal.SIGINT, ask)

@@ -25,7 +25,6 @@ from adance.samplers.sampling import sampling_steps
 from adance.training import checkpoint as ckpt
 from adance.training.config import data_of, energy_of, kernel_of
 from adance.training.devices import find_device
-from adance.training.memory import kept_memory
 from adance.training.run_folder import RunFolder
 from adance.training.settings import Compile
 from adance.training.speed import decide_compile
@@ -132,17 +131,16 @@ class Run:
         completion = None
         if given is not None and kept is not None:
             completion = Completion(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
-        with kept_memory(self.device):
-            x = run_chains(
-                self.sampler,
-                completion or energy,
-                starts,
-                steps,
-                generator=generator,
-                adapt=steps // 2 if adapt is None else adapt,
-                callback=callback,
-                compile=compiled,
-            ).x
+        x = run_chains(
+            self.sampler,
+            completion or energy,
+            starts,
+            steps,
+            generator=generator,
+            adapt=steps // 2 if adapt is None else adapt,
+            callback=callback,
+            compile=compiled,
+        ).x
         return x if completion is None else completion.complete(x)
 
     @torch.no_grad()

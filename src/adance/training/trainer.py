@@ -1,6 +1,5 @@
 """The training loop."""
 
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,6 @@ from adance.training.devices import make_accelerator
 from adance.training.ema import WeightAverage
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
-from adance.training.memory import kept_memory
 from adance.training.optimizers import Optimizers
 from adance.training.profile import Profile
 from adance.training.reporter import Reporter
@@ -47,7 +45,10 @@ class Trainer:
         trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, …).
         allow_batch_norm: Train an energy that contains batch normalisation all the same.
         show_progress: Print progress to standard error.
-        profile: At the end print to standard error where the time went.
+        profile: Measure how the time is spent; see :attr:`profile_table`.
+
+    Attributes:
+        profile_table: After :meth:`fit`, the seconds and share of each part of training, if ``profile`` is on.
 
     Raises:
         InputError: The parts do not fit together; nothing has been written.
@@ -85,7 +86,7 @@ class Trainer:
             self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
         )
         self._new = not _resuming
-        self.profile = Profile(self.device, profile)
+        self.profile, self.profile_table = Profile(self.device, profile), ""
         self._set_up(energy.to(self.device), objective)
 
     @classmethod
@@ -145,7 +146,7 @@ class Trainer:
         if self._new:
             self._create()
         began, gradients_before = time.monotonic() - self.state.seconds, self.objective.energy_gradients
-        with interrupt_flag() as interrupted, self.reporter.training(self.step), kept_memory(self.device):
+        with interrupt_flag() as interrupted, self.reporter.training(self.step):
             if self.step < self.settings.steps:
                 self.reporter.announce(unwrap(self.energy), self.recipe, self.step)
             while self.step < self.settings.steps:
@@ -165,8 +166,7 @@ class Trainer:
         if self.profile.on and self.accelerator.is_main_process:
             x = self.data.batch(torch.zeros(1, dtype=torch.int64)).to(self.device)
             gradients = self.objective.energy_gradients - gradients_before
-            table = self.profile.report(given(unwrap(self.energy), self.condition), x, gradients, self.chains.dtype)
-            print(table, file=sys.stderr)
+            self.profile_table = self.profile.table(given(unwrap(self.energy), self.condition), x, gradients)
         return self.run()
 
     def run(self) -> Run:
@@ -223,7 +223,6 @@ class Trainer:
             out = self.objective.loss(self.energy, x, self.generator, **condition)
             self.optimizers.zero_grad()
             self.accelerator.backward(out.value)
-        self.profile.saw(out)
         self.optimizers.average_objective_gradients()
         norm = self.optimizers.clip_gradients()
         self.optimizers.step(step, self.guard.watch(out, norm, step))
