@@ -21,14 +21,14 @@ from adance.training.config import DATA_KEYS
 from adance.yaml_text import dump, read_mapping
 
 OBJECTS = ("energy", "objective")
-"""Options whose values are objects."""
+"""Options that choose a class and its settings."""
 
 NOT_IN_FILES = ("config", "print_config", "trust", "quiet", "verbose")
 
 SWITCHES = {
     "flip": "mirror each image left to right with probability ½",
-    "dequantize": "add uniform noise of one quantisation level to images",
-    "allow_batch_norm": "insist on an energy with batch norm",
+    "dequantize": "add uniform noise of one quantization level to images",
+    "allow_batch_norm": "allow batch normalization in the energy",
     "profile": "print at the end how the time was spent",
 }
 """Options that need no value."""
@@ -36,26 +36,26 @@ SWITCHES = {
 
 @dataclass(frozen=True)
 class Choices:
-    """All settings of a run: the plain ones, and its objects."""
+    """All settings of a run: plain values and objects."""
 
     args: Namespace
     energy: Part
     objective: Part
 
     def make_objective(self) -> Recipe:
-        """The objective.
+        """Make the objective.
 
         Raises:
-            InputError: It refuses its arguments.
+            InputError: The objective refuses its arguments.
         """
         made: Recipe = self.objective.make(self.args)
         return made
 
     def make_energy(self, event_shape: tuple[int, ...]) -> nn.Module:
-        """The energy, for events of this shape.
+        """Make the energy for events of this shape.
 
         Raises:
-            InputError: It cannot be made for them.
+            InputError: The energy refuses its arguments or the shape.
         """
         try:
             energy: nn.Module = self.energy.make(self.args, event_shape)
@@ -68,10 +68,10 @@ class Choices:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the loop among them.
+        """The settings of the training loop.
 
         Raises:
-            InputError: One is out of its range.
+            InputError: A setting is out of its range (see :class:`~adance.training.Settings`).
         """
         return Settings(**{field.name: self.args[field.name] for field in dataclasses.fields(Settings)})
 
@@ -83,15 +83,15 @@ class Choices:
 
 
 def read(argv: Sequence[str], values: Mapping[str, str] | None = None, *, typed: bool = True) -> Choices:
-    """The settings, checked as far as they can be without data.
+    """Read all settings, checked as far as possible without data.
 
     Args:
         argv: The command line.
-        values: More settings, which win, by their full names.
-        typed: Whether these were typed too, so that a class among them is trusted.
+        values: More settings by their full names, which override the others.
+        typed: Whether ``values`` were typed by the user, so that their classes are trusted.
 
     Raises:
-        InputError: A class or a setting is unknown, not allowed, or of another type.
+        InputError: A class or a setting is unknown, not allowed, or has the wrong type.
     """
     found = split_arguments(argv, OBJECTS, plain_settings())
     for key, value in (values or {}).items():
@@ -103,16 +103,16 @@ def read(argv: Sequence[str], values: Mapping[str, str] | None = None, *, typed:
 
 
 def read_text(text: str) -> Choices:
-    """The settings in the text of a file, as :meth:`Choices.as_yaml` writes it.
+    """Read the settings in a text, as written by :meth:`Choices.as_yaml`.
 
     Raises:
-        InputError: A class or a setting is unknown, not allowed, or of another type.
+        InputError: A class or a setting is unknown, not allowed, or has the wrong type.
     """
     return _chosen(from_mapping(read_mapping(text, "the settings"), OBJECTS, plain_settings(), "the settings"))
 
 
 def help_asked(argv: Sequence[str]) -> str | None:
-    """The help that ``--objective.help [NAME]`` asks for, or its like for another object."""
+    """The text for ``--objective.help [NAME]`` or the same for another option; ``None`` if none was asked for."""
     asked = asked_for_help(argv, OBJECTS)
     if asked is None:
         return None
@@ -122,7 +122,7 @@ def help_asked(argv: Sequence[str]) -> str | None:
 
 @cache
 def plain_settings() -> tuple[str, ...]:
-    """Names of the settings that a file can hold, other than objects."""
+    """Names of the plain settings that a file can hold."""
     return tuple(name for name in _plain_parser().get_defaults().as_dict() if name not in NOT_IN_FILES)
 
 
@@ -145,15 +145,15 @@ def _plain_parser() -> Parser:
     parser = make_parser("train", "Train an energy-based model into a run folder.")
     parser.option("--config", metavar="FILE", help="a file of these settings, in YAML; may be repeated")
     parser.option("--print_config", action="store_true", help="print all settings, as a file for --config")
-    parser.option("--data", type=str, default="digits", help="a name, or a .npz, .npy, .csv or folder of images")
-    parser.option("--held_out", type=float, default=0.1, help="share of rows held out where data have no split")
-    parser.option("--image_size", type=int | None, default=None, help="side that images are resized to")
-    parser.option("--data_seed", type=int, default=0, help="seed of drawn data and of the split")
+    parser.option("--data", type=str, default="digits", help="a name, a .npz, .npy or .csv file, or a folder of images")
+    parser.option("--held_out", type=float, default=0.1, help="share of rows held out if the data have no split")
+    parser.option("--image_size", type=int | None, default=None, help="side length to which images are resized")
+    parser.option("--data_seed", type=int, default=0, help="seed of generated data and of the split")
     loop = [item for item in parameters(Settings).values() if item.name not in SWITCHES]
     add_settings(parser, parser, "", loop, Settings)
     parser.option("--out", type=str | None, default=None, help="run folder; default: runs/<data>-<objective>-<n>")
-    parser.option("--resume", type=str | None, default=None, help="go on with the run in this folder")
-    parser.option("--device", type=str | None, default=None, help="cpu or cuda; by default the best there is")
+    parser.option("--resume", type=str | None, default=None, help="resume the run in this folder")
+    parser.option("--device", type=str | None, default=None, help="cpu or cuda; default: cuda if available")
     parser.option("--trackers", type=list[str], default=[], help="experiment trackers: tensorboard, wandb, …")
     for name, does in SWITCHES.items():
         parser.option(f"--{name}", type=bool, nargs="?", const=True, default=False, help=does)

@@ -25,27 +25,29 @@ from adance.training import load
 log = logging.getLogger("adance")
 
 FILE = "evaluation.json"
-IN_SWEEPS = "; or evaluate all: start the sweep again with --evaluate WORD, a word in the names of the measures to show"
+IN_SWEEPS = (
+    "; or evaluate all of them: start the sweep again with --evaluate WORD, a word in the names of the metrics to show"
+)
 
 
 def run(argv: list[str]) -> None:
-    """Measure a run, print a table and write ``evaluation.json``."""
+    """Evaluate a run, print a table and write ``evaluation.json``."""
     args, options = read(argv)
     model = open_run(args, IN_SWEEPS)
     with _progress(not args.quiet) as measuring:
         result = evaluate_run(model, options, say=measuring)
     path = model.folder.path / FILE
     try:
-        with atomic_write(path) as aside:
-            aside.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        with atomic_write(path) as part:
+            part.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
     print_tables(result, Console(width=None if sys.stdout.isatty() else 120))
-    print(f"figures: {path}")
+    print(f"metrics: {path}")
 
 
 def is_current(folder: Path, argv: list[str]) -> bool:
-    """Whether the run's ``evaluation.json`` is of these arguments and of the checkpoint that they mean."""
+    """Whether the run's ``evaluation.json`` was made with these arguments from the same checkpoint."""
     args, options = read([str(folder), *argv])
     model = load(folder, weights=args.weights, step=args.step)
     try:
@@ -57,35 +59,47 @@ def is_current(folder: Path, argv: list[str]) -> bool:
 
 
 def read(argv: list[str]) -> tuple[Namespace, Options]:
-    """The arguments, checked: those of the command, and what is to be measured."""
+    """Parse and check the arguments: those of the command, and the options of the evaluation."""
     defaults = Options()
-    usage = "adance evaluate RUN [options]"  # in this order: an option with several values would take in the run
-    parser = make_parser("evaluate", "Measure a run: samples, outlier detection, likelihood.", usage)
+    usage = "adance evaluate RUN [options]"  # RUN first: an option with several values would swallow it
+    parser = make_parser("evaluate", "Evaluate a run: quality of samples, outlier detection, likelihood.", usage)
     parser.option("run", type=str, help="the run folder")
-    parser.option("--n", type=int, default=defaults.n, help="number of samples, and of rows at most")
+    parser.option("--n", type=int, default=defaults.n, help="number of samples, and the maximum number of rows")
     parser.option(
         "--features",
         type=str | None,
         default=None,
-        help="inception, classifier, pixels, or a TorchScript file; for images by default classifier, without labels "
-        "pixels",
+        help="inception, classifier, pixels, or a TorchScript file; default for images: classifier, or pixels if they "
+        "have no labels",
     )
-    parser.option("--features_name", type=str | None, default=None, help="what to call the features of a file")
+    parser.option("--features_name", type=str | None, default=None, help="name of the features of a file")
     parser.option(
-        "--split", type=Literal["train", "test"], default=defaults.split, help="split that samples are compared with"
+        "--split", type=Literal["train", "test"], default=defaults.split, help="the split to compare samples with"
     )
     parser.option(
-        "--samples", type=str, nargs="+", default=[], help="ways to draw, by how their names begin, such as default"
+        "--samples",
+        type=str,
+        nargs="+",
+        default=[],
+        help="sampling schemes to evaluate, by name prefix, such as default",
     )
-    parser.option("--outliers", type=str, nargs="+", default=[], help="outlier sets: names or paths")
-    parser.option("--chains", type=int, default=defaults.chains, help="annealed chains in each direction")
+    parser.option("--outliers", type=str, nargs="+", default=[], help="outlier data sets: names or paths")
+    parser.option("--chains", type=int, default=defaults.chains, help="number of annealed chains in each direction")
     parser.option(
-        "--max_temperatures", type=int, default=defaults.max_temperatures, help="most temperatures of the annealing"
+        "--max_temperatures",
+        type=int,
+        default=defaults.max_temperatures,
+        help="maximum number of temperatures in annealing",
     )
-    parser.option("--force", action="store_true", help="likelihood of a model that claims no density, too")
+    parser.option("--force", action="store_true", help="evaluate the likelihood even of an unnormalizable model")
     parser.option("--seed", type=int, default=defaults.seed, help="seed of everything random")
-    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
-    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.option(
+        "--weights",
+        type=Literal["average", "last"] | None,
+        default=None,
+        help="average or last weights; default: average if there is one",
+    )
+    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
     args = parser.read(argv)
 

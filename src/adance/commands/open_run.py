@@ -1,4 +1,4 @@
-"""The run that a command is given."""
+"""The run on which a command works."""
 
 from pathlib import Path
 
@@ -10,26 +10,26 @@ from adance.training import Run, load
 
 
 def open_run(args: Namespace, of_all: str = "") -> Run:
-    """The run in the folder ``args.run``, as ``args`` wants it.
+    """Open the run in the folder ``args.run``.
 
     Args:
-        args: Of the command: ``run``, ``weights``, ``step`` and ``device``.
-        of_all: How the command's work is done for all runs of a sweep.
+        args: The arguments ``run``, ``weights``, ``step`` and ``device`` of the command.
+        of_all: How to do the same for all runs of a sweep, for the error message.
 
     Raises:
-        InputError: The folder holds no run, or not what was asked for.
+        InputError: The folder holds no run, or lacks the checkpoint or the weights.
     """
     refuse_sweep(args.run, of_all)
     return load(args.run, weights=args.weights, step=args.step, device=args.device)
 
 
 def refuse_sweep(path: str, of_all: str = "") -> None:
-    """Check that ``path`` is not the folder of a sweep.
+    """Check that ``path`` is not a sweep folder.
 
     Raises:
-        InputError: It is; the message names one of its runs.
+        InputError: The path is a sweep folder; the message names one of its runs.
     """
     sweep = SweepFolder(path)
     if sweep.exists() and not (sweep.path / "config.yaml").exists():
         run = Path(path, sweep.read()["runs"][0]["name"])
-        raise InputError(f"{path} is the folder of a sweep; give one of its runs, such as {run}{of_all}")
+        raise InputError(f"{path} is a sweep folder; give one of its runs, such as {run}{of_all}")

@@ -5,11 +5,11 @@ from adance.report import write_report
 
 
 def run(argv: list[str]) -> None:
-    """Write the page, and say where it is."""
-    parser = make_parser("report", "A page of one run or one sweep: samples, chains, curves, energies.")
-    parser.option("folder", type=str, help="the folder of a run or of a sweep")
+    """Write the page, and print its path."""
+    parser = make_parser("report", "Write a page about a run or a sweep: samples, chains, curves, energies.")
+    parser.option("folder", type=str, help="a run folder or a sweep folder")
     parser.option("--out", type=str | None, default=None, help="the file; default: report.html in the folder")
-    parser.option("--seed", type=int, default=0, help="seed of the chains that are shown")
+    parser.option("--seed", type=int, default=0, help="seed of the chains on the page")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
     args = parser.read(argv)
     print(f"report: {write_report(args.folder, args.out, seed=args.seed, device=args.device)}")

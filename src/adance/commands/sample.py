@@ -27,14 +27,14 @@ from adance.training.settings import Compile
 SAMPLER = Parameter("sampler", Kernel | Mapping[str, Any] | None, None)
 HALVES = ("left", "right", "top", "bottom")
 OUT_HELP = (
-    "a .png, a .npz (array x) or, for vectors, a .csv with the columns of the data; vectors are in the data's own "
-    "units, images in [-1, 1]; default: samples/sample-<seed> in the run folder, a .png with the same samples in a "
-    ".npz, or a .csv if they have no picture"
+    "a .png, a .npz (array x) or, for vectors, a .csv with the columns of the data; vectors are in the units of the "
+    "data, images in [-1, 1]; default: samples/sample-<seed> in the run folder, as .png and .npz, or as .csv if there "
+    "is no picture"
 )
 
 
 def run(argv: list[str]) -> None:
-    """Draw samples and write them."""
+    """Draw samples and write them to a file."""
     parser = make_parser("sample", "Draw samples from a run.")
     parser.option("run", type=str, help="the run folder")
     parser.option("--n", type=int, default=64, help="number of samples")
@@ -42,16 +42,23 @@ def run(argv: list[str]) -> None:
     found = split_arguments(argv, ["sampler"])
     sampler = choose("sampler", SAMPLER, found.given)
     add_part(parser, sampler)
-    parser.option("--label", type=int | None, default=None, help="the class, where the energy is of classes")
+    parser.option("--label", type=int | None, default=None, help="class label (class-conditional models only)")
     parser.option("--start", type=Literal["noise", "buffer", "data"], default="noise", help="where chains start")
     parser.option("--seed", type=int, default=0, help="seed of the chains")
-    parser.option("--mask", type=str | None, default=None, help="what to keep: a half, or an array of 0 and 1")
-    parser.option("--given", type=str | None, default=None, help="images to keep part of; default: held-out data")
+    parser.option(
+        "--mask", type=str | None, default=None, help="inpainting mask: left, right, top, bottom, or a 0/1 array"
+    )
+    parser.option("--given", type=str | None, default=None, help="images to inpaint; default: held-out data")
     parser.option("--out", type=str | None, default=None, help=OUT_HELP)
-    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
-    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.option(
+        "--weights",
+        type=Literal["average", "last"] | None,
+        default=None,
+        help="average or last weights; default: average if there is one",
+    )
+    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
-    parser.option("--compile", type=Compile, default="auto", help="auto (where it saves a minute), on or off")
+    parser.option("--compile", type=Compile, default="auto", help="auto (if it saves a minute), on or off")
     args = parser.read([*found.rest, *sampler.tokens()])
 
     model = open_run(args)
@@ -67,7 +74,7 @@ def run(argv: list[str]) -> None:
         args.steps = model.sampler.steps if args.steps is None else args.steps
     check_number(args.n)
     if args.given is not None and args.mask is None:
-        raise InputError("--given needs --mask, which says what to keep of it")
+        raise InputError("--given needs --mask, which says what to keep")
     kept = None if args.mask is None else _mask(args.mask, model.event_shape)
     given = None if kept is None else _given(model, args.given, args.n)
     chains = {"steps": args.steps, "start": args.start, "seed": args.seed, "compile": args.compile}
@@ -83,16 +90,16 @@ def _check_output(model: Run, out: Path) -> None:
     if out.suffix not in (".png", ".npz", ".csv"):
         raise InputError(f"--out {out}: samples are written as .png, .npz or .csv")
     if out.suffix == ".png" and not has_picture(model.data, model.energy):
-        raise InputError(f"events of shape {model.event_shape} have no picture; give --out FILE.csv or FILE.npz")
+        raise InputError(f"events of shape {model.event_shape} have no picture; use --out FILE.csv or FILE.npz")
     if out.suffix == ".csv" and model.data["kind"] == "image":
-        raise InputError(f"--out {out}: images are written as .png or .npz; tables are of vectors")
+        raise InputError(f"--out {out}: images are written as .png or .npz; only vectors as .csv")
 
 
 def _mask(name: str, event_shape: tuple[int, ...]) -> Tensor:
     kept = torch.zeros(event_shape, dtype=torch.bool)
     if name in HALVES:
         if len(event_shape) != 3:
-            raise InputError(f"--mask {name} is for images; give an array of shape {event_shape} for vectors")
+            raise InputError(f"--mask {name} is for images; for vectors give an array of shape {event_shape}")
         _, height, width = event_shape
         halves = {"top": kept[:, : height // 2], "bottom": kept[:, height // 2 :]}
         halves |= {"left": kept[:, :, : width // 2], "right": kept[:, :, width // 2 :]}
@@ -102,9 +109,9 @@ def _mask(name: str, event_shape: tuple[int, ...]) -> Tensor:
         array = np.load(name, allow_pickle=False)
         array = array[array.files[0]] if isinstance(array, np.lib.npyio.NpzFile) else array
         if not (isinstance(array, np.ndarray) and array.dtype.kind in "biuf"):
-            raise InputError("it holds no numbers")
+            raise InputError("not an array of numbers")
         return torch.tensor(array != 0).expand(event_shape)
-    except Exception as error:  # a broken file fails in NumPy, zipfile, zlib or struct
+    except Exception as error:  # broken files raise errors of NumPy, zipfile, zlib or struct
         reason = (error.strerror if isinstance(error, OSError) else None) or " ".join(str(error).split())
         raise InputError(
             f"--mask {name}: give left, right, top, bottom, or an .npy or .npz array of 0 and 1 that fits events of "
@@ -124,14 +131,14 @@ def _write(model: Run, samples: Tensor, out: Path) -> None:
     writers: dict[str, Callable[[Run, Tensor, Path], None]]
     writers = {".png": save_picture, ".npz": save_array, ".csv": _write_table}
     try:
-        with atomic_write(out) as aside:
-            writers[out.suffix](model, samples, aside)
+        with atomic_write(out) as part:
+            writers[out.suffix](model, samples, part)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from None
 
 
 def _write_table(model: Run, samples: Tensor, path: Path) -> None:
-    """A table that ``--data`` reads: every digit, and a header where the data have one."""
+    """Write a table that ``--data`` reads: in full precision, with a header if the data have one."""
     columns = model.data.get("columns")
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

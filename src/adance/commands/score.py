@@ -15,13 +15,18 @@ from adance.errors import InputError
 
 
 def run(argv: list[str]) -> None:
-    """Write the energy of every row, and its log-density where the model claims one."""
-    parser = make_parser("score", "Energies of the rows of a data set; low means likely.")
+    """Write each row's energy, and its log-density if the model is normalized."""
+    parser = make_parser("score", "Write the energy of each row of a data set; a low energy means likely.")
     parser.option("run", type=str, help="the run folder")
-    parser.option("data", type=str, help="a name, or a .npz, .npy, .csv or folder of images")
-    parser.option("--out", type=str | None, default=None, help="a .csv file; by default the standard output")
-    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
-    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.option("data", type=str, help="a name, a .npz, .npy or .csv file, or a folder of images")
+    parser.option("--out", type=str | None, default=None, help="a .csv file; default: standard output")
+    parser.option(
+        "--weights",
+        type=Literal["average", "last"] | None,
+        default=None,
+        help="average or last weights; default: average if there is one",
+    )
+    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
     args = parser.read(argv)
 
@@ -32,7 +37,7 @@ def run(argv: list[str]) -> None:
         _write(sys.stdout, energies, log_density)
         return
     try:
-        with atomic_write(Path(args.out)) as aside, aside.open("w", newline="") as file:
+        with atomic_write(Path(args.out)) as part, part.open("w", newline="") as file:
             _write(file, energies, log_density)
     except OSError as error:
         raise InputError(f"cannot write {args.out}: {error.strerror}") from None

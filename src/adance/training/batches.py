@@ -1,4 +1,4 @@
-"""Which rows make the batch of a step, and what is done to them."""
+"""The batch of each step, and its augmentation."""
 
 import torch
 from torch import Tensor
@@ -12,10 +12,10 @@ from adance.training.settings import Settings
 class Batches:
     """Batches of a data set as a function of the step alone, so that resuming needs no state.
 
-    Every epoch is a new order of the rows, drawn from the seed and the epoch's number; a last, short batch is dropped.
+    Each epoch shuffles the rows by the seed and the number of the epoch, and drops a last, incomplete batch.
 
     Raises:
-        InputError: Fewer rows than a batch.
+        InputError: The data have fewer rows than a batch, or ``dequantize`` or ``flip`` does not apply to them.
     """
 
     def __init__(self, data: Dataset, settings: Settings, device: torch.device, process: int = 0, of: int = 1) -> None:
@@ -24,11 +24,11 @@ class Batches:
         if len(data.train) < self.rows_per_step:
             raise InputError(
                 f"{data.name} has {len(data.train)} training rows, fewer than one batch of {self.rows_per_step}; "
-                "give a smaller batch_size"
+                "use a smaller batch_size"
             )
         self.level_width = data.transform.level_width if settings.dequantize else 0.0
         if self.level_width is None:
-            raise InputError(f"dequantize needs images with quantisation levels; {data.name} has none")
+            raise InputError(f"dequantize needs images with quantization levels; {data.name} has none")
         if settings.flip and data.kind != "image":
             raise InputError(f"flip is for images; {data.name} has vectors")
         self._epoch, self._order = -1, torch.empty(0, dtype=torch.int64)
@@ -38,11 +38,11 @@ class Batches:
         return self._augment(self.data.batch(self._rows(step)).to(self.device, non_blocking=True), generator)
 
     def labels(self, step: int) -> Tensor | None:
-        """Labels ``(B,)`` of the rows of step ``step``, where the data have labels."""
+        """Labels ``(B,)`` of the rows of step ``step``, if the data have labels."""
         return self.labels_of(self._rows(step))
 
     def labels_of(self, rows: Tensor) -> Tensor | None:
-        """Labels ``(B,)`` of training rows ``(B,)``, where the data have labels."""
+        """Labels ``(B,)`` of training rows ``(B,)``, if the data have labels."""
         labels = self.data.train_labels
         return None if labels is None else labels[rows].to(self.device)
 

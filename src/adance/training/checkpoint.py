@@ -1,14 +1,14 @@
-"""Checkpoints: all that a run needs to go on exactly, as safetensors and JSON; nothing is ever unpickled.
+"""Checkpoints: all that is needed to resume a run exactly, as safetensors and JSON; nothing is ever unpickled.
 
 ::
 
-    energy.safetensors      weights, with the vectors of spectral normalisation
-    average.safetensors     the moving average of the weights, normalisation folded in
-    objective.safetensors   snapshot, pool, buffer, counters, log Z        (full checkpoints alone)
-    optimizer.safetensors   Adam's moments                                 (full checkpoints alone)
-    adversary.safetensors   those of the noise's, where it is trained too  (full checkpoints alone)
-    random.safetensors      the generator's state                          (full checkpoints alone)
-    state.json              the step, the seconds trained, log Z where it is learned
+    energy.safetensors      weights, with the vectors of spectral normalization
+    average.safetensors     the moving average of the weights, normalization folded in
+    objective.safetensors   snapshot, pool, buffer, counters, log Z        (full checkpoints only)
+    optimizer.safetensors   Adam's moments                                 (full checkpoints only)
+    adversary.safetensors   those of trained noise                          (full checkpoints only)
+    random.safetensors      the generator's state                          (full checkpoints only)
+    state.json              the step, the seconds trained, log Z if it is learned
 """
 
 import json
@@ -28,7 +28,7 @@ WEIGHTS = ("energy.safetensors", "average.safetensors", "state.json")
 
 
 def save_tensors(state: dict[str, Any], path: Path) -> None:
-    """Write the tensors of a state dictionary; tied ones are written twice."""
+    """Write the tensors of a state dictionary; tied tensors are written twice."""
     save_file({name: value.detach().cpu().contiguous().clone() for name, value in state.items()}, path)
 
 
@@ -55,22 +55,24 @@ def load_weights(module: nn.Module, path: Path) -> None:
         module.load_state_dict(state)
     except ValueError:
         name = type(module).__name__
-        raise InputError(f"{path} was written by another version of adance, whose {name} keeps other numbers") from None
+        raise InputError(
+            f"{path} was written by another version of adance, whose {name} stores other tensors"
+        ) from None
     except RuntimeError as error:
         raise InputError(f"{path} does not fit the {type(module).__name__}: {' '.join(str(error).split())}") from None
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimiser's state as named tensors, ``<parameter's number>.<name>``."""
+    """The optimizer's state as named tensors, ``<parameter's number>.<name>``."""
     state = optimizer.state_dict()["state"]
     return {f"{index}.{name}": value for index, values in state.items() for name, value in values.items()}
 
 
 def load_optimizer(optimizer: torch.optim.Optimizer, path: Path) -> None:
-    """Read what :func:`optimizer_tensors` gave from a file.
+    """Read the tensors of :func:`optimizer_tensors` from a file.
 
     Raises:
-        InputError: The file is missing or broken, or does not fit the optimiser's parameters.
+        InputError: The file is missing or broken, or does not fit the optimizer's parameters.
     """
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     shapes = {
@@ -84,16 +86,16 @@ def load_optimizer(optimizer: torch.optim.Optimizer, path: Path) -> None:
             raise InputError(f"{path} does not fit the energy's weights: {name} has shape {tuple(value.shape)}")
         state.setdefault(int(index), {})[key] = value
     if any(len(values) != 3 for values in state.values()):
-        raise InputError(f"{path} does not fit the energy's weights: it lacks some of Adam's moments")
+        raise InputError(f"{path} does not fit the energy's weights: some of Adam's moments are missing")
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
 def save_checkpoint(path: Path, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
-    """Write one checkpoint whole: a file for each name in ``tensors``, and ``state.json``."""
-    with atomic_dir(path) as aside:
+    """Write one checkpoint: a file for each name in ``tensors``, and ``state.json``."""
+    with atomic_dir(path) as part:
         for name, values in tensors.items():
-            save_tensors(values, aside / f"{name}.safetensors")
-        (aside / "state.json").write_text(json.dumps(state) + "\n")
+            save_tensors(values, part / f"{name}.safetensors")
+        (part / "state.json").write_text(json.dumps(state) + "\n")
 
 
 def read_state(path: Path) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def thin_out(checkpoints: list[Path]) -> None:
-    """Of checkpoints in order, keep the last two in full and the weights alone of the others."""
+    """Keep the last two of these checkpoints, oldest first, in full, and only the weights of the others."""
     for path in checkpoints[:-FULL_KEPT]:
         for file in path.iterdir():
             if file.name not in WEIGHTS:
@@ -120,5 +122,5 @@ def thin_out(checkpoints: list[Path]) -> None:
 
 
 def is_full(path: Path) -> bool:
-    """Whether training can go on from this checkpoint."""
+    """Whether training can resume from this checkpoint."""
     return all((path / f"{name}.safetensors").exists() for name in ("energy", "objective", "optimizer", "random"))

@@ -1,4 +1,4 @@
-"""The config of a run: what ``adance train --config`` reads and the run folder keeps, enough to run again."""
+"""The config of a run, as in its ``config.yaml``: all that is needed to train again."""
 
 import dataclasses
 import inspect
@@ -19,16 +19,16 @@ from adance.samplers.kernel import Kernel
 from adance.training.settings import Settings
 
 DATA_KEYS = {"data": "source", "data_seed": "seed", "held_out": "held_out", "image_size": "image_size"}
-"""Names in the config, and the arguments of ``load_data`` that they are."""
+"""Names in the config, and the arguments of ``load_data`` that they set."""
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Settings))
 
 
 def make_config(data: Dataset, energy: nn.Module, objective: Recipe, settings: Settings) -> dict[str, Any]:
-    """The config of a run with these parts, as plain values; a warning says which part it cannot describe.
+    """The config of a run with these parts, as plain values; warns if it cannot describe a part.
 
     Raises:
-        InputError: The kernel of the objective's chains cannot be described.
+        InputError: The config cannot describe the kernel of the objective's chains.
     """
     source = data.source or {"source": None}  # data in memory
     described = _describe(energy, "energy", "adance.load(folder, energy=...)")
@@ -45,24 +45,24 @@ def make_config(data: Dataset, energy: nn.Module, objective: Recipe, settings: S
 
 
 def _describe(part: object, name: str, again: str) -> dict[str, Any]:
-    """How ``part`` is made; where it does not remember that, its class alone, and a warning."""
+    """The class and arguments of ``part``; if it did not record its arguments, only its class, with a warning."""
     path, reason = class_path(type(part)), ""
     try:
         described = describe(part)
         if path.startswith("__main__."):
-            reason = "its class is defined in the script itself, where no other finds it"
+            reason = "its class is defined in the script itself, which other programs cannot import"
     except InputError as error:
         described, reason = {"class_path": path, "init_args": None}, str(error)
     if reason:
-        warnings.warn(f"the run's config cannot make its {name} again: {reason}; give it to {again}", stacklevel=5)
+        warnings.warn(f"config.yaml cannot rebuild the {name}: {reason}. Pass it again: {again}", stacklevel=5)
     return described
 
 
 def settings_of(config: Mapping[str, Any]) -> Settings:
-    """The settings in a config; those it lacks have their defaults.
+    """The settings in a config, with defaults for those that are missing.
 
     Raises:
-        InputError: One is out of its range or of another type.
+        InputError: A setting is out of its range or has the wrong type.
     """
     given: dict[str, Any] = {name: config[name] for name in FIELDS if name in config}
     try:
@@ -77,7 +77,7 @@ def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Modul
     """A fresh energy for events of this shape.
 
     Raises:
-        InputError: It cannot be made.
+        InputError: The config does not say how to build it, or its class refuses the arguments.
     """
     described = _known(config, "energy", "adance.load(folder, energy=...)")
     shape_name = _shape_name(find_class(described.get("class_path"), nn.Module))
@@ -90,17 +90,17 @@ def objective_of(config: Mapping[str, Any]) -> Recipe:
     """A fresh objective.
 
     Raises:
-        InputError: It cannot be made.
+        InputError: The config does not say how to build it, or its class refuses the arguments.
     """
     described = _known(config, "objective", "adance.Trainer.resume(folder, objective=...)")
     return build(described, Recipe)  # type: ignore[type-abstract]
 
 
 def kernel_of(config: Mapping[str, Any], event_shape: Sequence[int], energy: nn.Module) -> Kernel | None:
-    """The kernel of the objective's chains; an objective that the config cannot make has none.
+    """The kernel of the objective's chains; ``None`` if there are no chains, or the config cannot build the objective.
 
     Raises:
-        InputError: It cannot be made.
+        InputError: The objective refuses its arguments.
     """
     if config["objective"].get("init_args", {}) is None:
         return None
@@ -112,25 +112,25 @@ def _known(config: Mapping[str, Any], name: str, again: str) -> Mapping[str, Any
     described: Mapping[str, Any] = config[name]
     if described.get("init_args", {}) is None:
         raise InputError(
-            f"the run's config does not say how its {name}, a {described['class_path']}, is made; give it to {again}"
+            f"config.yaml cannot rebuild the {name}, a {described['class_path']}, without its arguments. Pass it: {again}"
         )
     return described
 
 
 def data_of(config: Mapping[str, Any]) -> Dataset:
-    """The data, loaded again.
+    """Load the data again.
 
     Raises:
-        InputError: The config does not say how, or the data are gone.
+        InputError: The data were in memory, or can no longer be loaded.
     """
     if config.get("data") is None:
         raise InputError(
-            "the run's config does not say how to load its data, which were in memory: pass them again, as in "
+            "config.yaml cannot load the data, which were in memory. Pass them: "
             "adance.Trainer.resume(folder, data=...) or adance.evaluation.evaluate_run(run, data=...)"
         )
     return load_data(**{argument: config[name] for name, argument in DATA_KEYS.items() if name in config})
 
 
 def _shape_name(made_from: type) -> str | None:
-    """The first argument of an energy's class, which is the shape of an event; ``None`` where it takes none."""
+    """The first argument of an energy's class, which takes the event shape; ``None`` if there are no arguments."""
     return next(iter(inspect.signature(made_from).parameters), None)

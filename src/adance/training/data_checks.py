@@ -1,4 +1,4 @@
-"""The data that a run is given: rows to fit by, their description, and whether energy and earlier data fit them."""
+"""Checks of a run's data: whether the energy accepts them, and whether they are those of an earlier run."""
 
 import math
 import zlib
@@ -15,19 +15,22 @@ from adance.energies.conditional import given, takes_condition
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
-PREPARE_ROWS = 10_000
+MAX_ROWS = 10_000
 
 
 def evenly_spaced_rows(data: Dataset) -> Tensor:
-    """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced: rows of a file are often sorted."""
-    rows = torch.linspace(0, len(data.train) - 1, min(PREPARE_ROWS, len(data.train))).long()
+    """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced since files are often sorted."""
+    rows = torch.linspace(0, len(data.train) - 1, min(MAX_ROWS, len(data.train))).long()
     return data.batch(rows)
 
 
 def fingerprint(data: Dataset, rows: Tensor) -> dict[str, Any]:
-    """What ``data.json`` holds: shape and units, and by what the data are known again.
+    """The content of ``data.json``: shape and units of the data, and statistics that identify them.
 
-    Those are mean and deviation of ``rows`` ``(N, *event)``, of vectors for each feature, and a checksum of the labels.
+    Args:
+        data: The data.
+        rows: Rows ``(N, *event)`` whose mean and standard deviation (for vectors: of each feature) identify the data,
+            with a checksum of all labels.
     """
     labels = {} if data.train_labels is None else {"labels": zlib.crc32(data.train_labels.cpu().numpy().tobytes())}
     if data.kind == "image":
@@ -41,19 +44,19 @@ def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
     """Check that the energy maps events ``x`` ``(B, *event)`` to ``(B,)``, given their labels if it is conditional.
 
     Raises:
-        InputError: It cannot take them, or returns another shape, or there are no labels for it.
+        InputError: The energy fails on the events, returns another shape, or needs labels that the data lack.
     """
     labels = data.train_labels if takes_condition(energy) else None
     if takes_condition(energy):
         if labels is None:
-            raise InputError(f"{data.name} has no labels, which the {type(energy).__name__} takes as its condition")
+            raise InputError(f"{data.name} has no labels, which {type(energy).__name__} needs as its condition")
         if isinstance(energy, ClassMLP):
             energy.check_labels(labels)
     try:
         shape = given(energy, None if labels is None else labels[: len(x)])(x).shape
     except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(
-            f"the energy cannot take events of shape {data.event_shape} of {data.name}: {' '.join(str(error).split())}"
+            f"the energy does not accept events of shape {data.event_shape} of {data.name}: {' '.join(str(error).split())}"
         ) from None
     if shape != (len(x),):
         raise InputError(
@@ -64,16 +67,16 @@ def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
 def check_same_data(folder: RunFolder, now: Mapping[str, Any]) -> None:
     """Check that the run in ``folder`` was trained on the data described by ``now``.
 
-    Their name may differ, and numbers by the rounding of sums over rows.
+    Their name may differ, and statistics may differ by rounding.
 
     Raises:
-        InputError: It was not.
+        InputError: The data have changed.
     """
     before = folder.read_data_description()
     if not all(_close(value, now.get(name)) for name, value in before.items() if name != "name"):
         raise InputError(
-            f"the data of {folder.path} have changed since it was trained: its rows, shape or units are no longer "
-            f"those of {folder.path / 'data.json'}; bring the data back, or start a new run"
+            f"the data of {folder.path} have changed since training: rows, shape or units differ from "
+            f"{folder.path / 'data.json'}; restore the data, or start a new run"
         )
 
 

@@ -11,10 +11,10 @@ from adance.errors import InputError
 
 
 def find_device(name: str | None) -> torch.device:
-    """The device ``name``, or the best there is.
+    """The device ``name``; by default a GPU if there is one.
 
     Raises:
-        InputError: There is no such device.
+        InputError: The device does not exist or cannot be used.
     """
     if name is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -27,18 +27,20 @@ def find_device(name: str | None) -> torch.device:
 
 
 def make_accelerator(device: str | None, trackers: Sequence[str], folder: Path) -> Accelerator:
-    """Accelerate's view of the device and the processes.
+    """The ``Accelerator`` for the device and the processes.
 
     Raises:
-        InputError: There is no such device or tracker.
+        InputError: The device cannot be used, or a tracker is not installed.
     """
     found = find_device(device)
     if found.type not in ("cpu", "cuda") or found.index is not None:
-        raise InputError(f"train on 'cpu' or 'cuda', got {device!r}; choose one of many GPUs by CUDA_VISIBLE_DEVICES")
+        raise InputError(
+            f"train on 'cpu' or 'cuda', got {device!r}; choose among several GPUs with CUDA_VISIBLE_DEVICES"
+        )
     installed = [str(name) for name in get_available_trackers()]
     for name in trackers:
         if name not in (*installed, "all"):
-            raise InputError(f"tracker {name!r} is not installed; there are: {', '.join(installed) or 'none'}")
+            raise InputError(f"tracker {name!r} is not installed. Available: {', '.join(installed) or 'none'}")
     try:
         made = Accelerator(
             cpu=found.type == "cpu", log_with=list(trackers) or None, project_dir=folder if trackers else None
@@ -46,5 +48,7 @@ def make_accelerator(device: str | None, trackers: Sequence[str], folder: Path) 
     except ValueError as error:
         raise InputError(f"cannot train on {found}: {error}") from None
     if made.device.type != found.type:
-        raise InputError(f"this process has trained on {made.device.type}; train on {found.type} in a new one")
+        raise InputError(
+            f"this process has already trained on {made.device.type}; train on {found.type} in a new process"
+        )
     return made

@@ -1,4 +1,4 @@
-"""A moving average of the weights."""
+"""The exponential moving average (EMA) of the weights."""
 
 import torch
 from torch import nn
@@ -9,8 +9,8 @@ from adance.energies.frozen import folded_state, freeze
 class WeightAverage:
     """An exponential moving average of an energy's weights, kept as a frozen copy.
 
-    What is averaged are the weights that the forward uses, so the average needs no spectral normalisation of its own.
-    Early on the average is shorter: the decay at step t is at most ``(1 + t)/(10 + t)``.
+    It averages the weights that the forward pass uses, with spectral normalization folded in. Early in training the
+    average is shorter: the decay at step t is at most ``(1 + t)/(10 + t)``.
     """
 
     def __init__(self, energy: nn.Module, decay: float) -> None:
@@ -21,7 +21,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, energy: nn.Module, step: int) -> None:
-        """Take in the weights after optimiser step ``step``, counted from 1."""
+        """Add the weights after optimizer step ``step``, counted from 1."""
         keep = min(self.decay, (1 + step) / (10 + step))
         present = folded_state(energy)
         torch._foreach_lerp_(list(self._own.values()), [present[name] for name in self._own], 1 - keep)

@@ -1,4 +1,4 @@
-"""Finds the step at which training diverges, without waiting for the device at every step."""
+"""Detection of divergence without waiting for the device at every step."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,13 @@ from adance.training.run_folder import RunFolder
 
 
 class DivergenceGuard:
-    """Keeps, on the device, the first step whose loss, energies or gradient ran away; updates from then on are masked.
+    """Records on the device the first bad step: from then on updates are masked.
+
+    A step is bad if the loss, an energy or the gradient is not finite, or the mean energies of data and noise differ by
+    more than ``energy_limit``.
 
     Args:
-        device: Where the flag lives.
+        device: Where the record is kept.
         energy_limit: Bound on the difference of the mean energies of data and noise.
     """
 
@@ -35,10 +38,10 @@ class DivergenceGuard:
         return int(self.first_bad) or None
 
     def stop_if_diverged(self, folder: RunFolder) -> None:
-        """Wait for the device, and end training if a step was bad.
+        """Wait for the device, and stop training if a step was bad.
 
         Raises:
-            DivergedError: One was; the message names it and the last good checkpoint in ``folder``.
+            DivergedError: A step was bad; the message names it and the last good checkpoint in ``folder``.
         """
         bad = self.diverged_at()
         if bad is not None:

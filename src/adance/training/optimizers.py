@@ -1,4 +1,4 @@
-"""The optimisers of a run: one that minimises, and one that maximises where there is an adversary."""
+"""The optimizers of a run: one that minimizes, and one that maximizes for an adversary."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ from adance.training.settings import Settings
 
 
 class Optimizers:
-    """Adam on the energy and the objective's own parameters, and a second one that maximises by the adversary's.
+    """Adam on the energy and the objective's own parameters, and a second Adam that maximizes over the adversary's.
 
     Args:
-        energy: The energy, bare.
+        energy: The energy, not wrapped by accelerate.
         objective: The objective.
         settings: Learning rates and betas.
-        accelerator: What prepares optimisers for its devices.
+        accelerator: Prepares the optimizers for its devices.
     """
 
     def __init__(self, energy: nn.Module, objective: Objective, settings: Settings, accelerator: Any) -> None:
@@ -29,7 +29,7 @@ class Optimizers:
         self.of_objective = [*objective.own_parameters(), *objective.adversary_parameters()]
         if objective.adversary_parameters():
             groups["adversary"] = objective.adversary_parameters()
-        if accelerator.num_processes > 1:  # what was drawn at random must be the same everywhere
+        if accelerator.num_processes > 1:  # random initial values must be the same in all processes
             for parameter in objective.parameters():
                 torch.distributed.broadcast(parameter.data, 0)
         self.by_name: dict[str, Any] = {}
@@ -38,22 +38,22 @@ class Optimizers:
             self.by_name[name] = accelerator.prepare(adam)
 
     def zero_grad(self) -> None:
-        """Forget the gradients of both."""
+        """Clear the gradients of both."""
         for optimizer in self.by_name.values():
             optimizer.zero_grad()
 
     def average_objective_gradients(self) -> None:
-        """Over all processes, as accelerate does with the energy's."""
+        """Average the gradients of the objective over all processes, as accelerate does for the energy."""
         if self.accelerator.num_processes > 1:
             for parameter in self.of_objective:
                 if parameter.grad is not None:
                     parameter.grad = self.accelerator.reduce(parameter.grad, "mean")
 
     def clip_gradients(self) -> Tensor:
-        """The norm of all gradients, the objective's too; those of the energy's weights are then scaled to the bound.
+        """Scale the gradient of the energy's weights to the bound, and return the norm of all gradients before that.
 
-        A learned log Z and an adversary are left out of the bound: a log Z that is far off would take it all, and keep
-        the weights and itself from coming nearer.
+        A learned log Z and an adversary are not clipped: a log Z that is far off would dominate the norm, so that
+        neither the weights nor log Z itself would move.
         """
         norm = nn.utils.get_total_norm(_gradients(self.of_energy))
         if self.settings.grad_clip is not None:
@@ -61,11 +61,11 @@ class Optimizers:
         return nn.utils.get_total_norm([norm, *_gradients(self.of_objective)])
 
     def step(self, step: int, masked: Tensor) -> None:
-        """Optimiser step number ``step``, counted from 1; where ``masked`` is 1.0 no weight moves."""
+        """Do optimizer step ``step``, counted from 1; if ``masked`` is 1.0, no weight changes."""
         adversary_lr = self.settings.adversary_lr or self.settings.lr
         for name, optimizer in self.by_name.items():
             adam = optimizer.optimizer
-            # the fused step leaves every weight as it is where this is 1, without waiting for the device
+            # if this is 1, the fused step changes no weight, without waiting for the device
             adam.found_inf = masked
             for group in adam.param_groups:
                 ratio = adversary_lr / self.settings.lr if name == "adversary" else 1.0
@@ -73,7 +73,7 @@ class Optimizers:
             optimizer.step()
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
-        """The state of each, by the name of its checkpoint file."""
+        """The state of each optimizer, by the name of its checkpoint file."""
         return {name: optimizer_tensors(optimizer.optimizer) for name, optimizer in self.by_name.items()}
 
 

@@ -1,4 +1,4 @@
-"""What training says while it goes on: lines of metrics, trackers, progress, pictures of samples."""
+"""What training reports: metrics, trackers, progress, pictures of samples."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,14 +21,14 @@ from adance.training.settings import Settings
 
 
 class Reporter:
-    """Reports to the run folder, to trackers and to the terminal; of many processes only the main one is heard.
+    """Reports to the run folder, to trackers and to the log; of several processes only the main one reports.
 
     Args:
         folder: The run folder.
-        data: What is learned from.
+        data: The training data.
         settings: The numbers of the loop.
-        accelerator: What knows the processes and the trackers.
-        tracked: Whether there are trackers.
+        accelerator: Accelerate's view of processes and trackers.
+        tracked: Whether to report to trackers.
         shown: Whether to show progress.
     """
 
@@ -41,7 +41,7 @@ class Reporter:
 
     @contextmanager
     def training(self, first: int) -> Iterator[None]:
-        """While the loop runs, from step ``first`` on: trackers told of the run, progress shown."""
+        """While the loop runs from step ``first`` on, show progress; start the trackers first."""
         if self.tracked:
             self.accelerator.init_trackers("adance", config={"run": str(self.folder.path)})
         self.progress = TrainingProgress(first, self.settings.steps, self.shown)
@@ -49,15 +49,15 @@ class Reporter:
             yield
 
     def announce(self, energy: nn.Module, objective: Recipe, step: int) -> None:
-        """Say what is about to be done, from step ``step`` on."""
+        """Log what is trained on what, from step ``step`` on."""
         weights = sum(weight.numel() for weight in energy.parameters())
-        what = f"{type(energy).__name__} of {weights:,} weights by {type(objective).__name__}"
+        what = f"{type(energy).__name__} with {weights:,} weights by {type(objective).__name__}"
         where = f"{self.data.name}, {len(self.data.train):,} rows: steps {step} to {self.settings.steps}"
         device = self.accelerator.device.type
         self.progress.say(f"training {what} on {where} on {device}, into {self.folder.path}")
 
     def end(self) -> None:
-        """The run is done."""
+        """Close the trackers at the end of the run."""
         if self.tracked:
             self.accelerator.end_training()
 
@@ -82,10 +82,10 @@ class Reporter:
         self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")
         run = run if labels is None else run.given(labels)
         samples = run.sample(n, seed=self.settings.seed)
-        with atomic_write(self.folder.samples / f"{run.step:08d}.npz") as aside:
-            save_array(run, samples, aside)
-        with atomic_write(self.folder.samples / f"{run.step:08d}.png") as aside:
-            save_picture(run, samples, aside, self.data)
+        with atomic_write(self.folder.samples / f"{run.step:08d}.npz") as part:
+            save_array(run, samples, part)
+        with atomic_write(self.folder.samples / f"{run.step:08d}.png") as part:
+            save_picture(run, samples, part, self.data)
 
     @torch.no_grad()
     def _held_out_energy(self, energy: nn.Module) -> float:

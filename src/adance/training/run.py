@@ -1,4 +1,4 @@
-"""A trained run: its energy, its sampler, and what to do with them."""
+"""A trained run: its energy and its sampler, for sampling and scoring."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -35,18 +35,18 @@ Start = Literal["noise", "buffer", "data"]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A model that was trained, frozen, with all that is needed to sample from it and score with it.
+    """A trained, frozen model, with all that is needed to sample from it and to score data.
 
     Attributes:
-        folder: Where the run is.
+        folder: The run folder.
         energy: The energy, ``(B, *event) -> (B,)``, without gradients.
-        kernel: The kernel of the training's chains, or ``None`` where training had none.
+        kernel: The kernel of the chains in training, or ``None`` if there were none.
         data: Shape, kind and units of the data.
-        step: The optimiser step of these weights.
-        averaged: Whether these are averaged weights.
-        log_normalizer: Log Z, where training learned it.
-        chain_runs: How many runs most of training's chains from noise had behind them, where there were any.
-        buffer: Ends of the training's chains ``(N, *event)``, where there are any.
+        step: The optimizer step of these weights.
+        averaged: Whether these weights are the moving average.
+        log_normalizer: Log Z, if training learned it.
+        chain_runs: How many runs most chains from noise had behind them in training, if there were such chains.
+        buffer: The replay buffer of training ``(N, *event)``, if there was one.
     """
 
     folder: RunFolder
@@ -61,12 +61,12 @@ class Run:
 
     @property
     def sampler(self) -> Kernel:
-        """The training's own kernel; where it had no chains, MALA at T = 1, whose step size adapts."""
+        """The kernel of training; if it ran no chains, MALA at T = 1, whose step size adapts."""
         return self.kernel or MALA(steps=100)
 
     @property
     def sampling_steps(self) -> int:
-        """Steps of a chain for sampling: as far as training followed its own, see :func:`sampling_steps`."""
+        """Steps of a chain for sampling: as many as training's own chains took, see :func:`sampling_steps`."""
         return sampling_steps(self.sampler, self.chain_runs)
 
     @property
@@ -76,17 +76,17 @@ class Run:
 
     @property
     def event_shape(self) -> tuple[int, ...]:
-        """Shape of one event."""
+        """The shape of one event."""
         return tuple(self.data["event_shape"])
 
     @property
     def transform(self) -> Transform:
-        """From the data's units to the model's."""
+        """The transform from the units of the data to those of the model."""
         return transform_from_state(self.data["transform"])
 
     @property
     def device(self) -> torch.device:
-        """Where the energy is."""
+        """The device of the energy."""
         return next(self.energy.parameters(), torch.empty(0)).device
 
     def sample(
@@ -102,21 +102,22 @@ class Run:
         adapt: int | None = None,
         compile: Compile = False,
     ) -> Tensor:
-        """Draw ``(n, *event)`` samples, in the model's units.
+        """Draw samples ``(n, *event)`` in the units of the model.
 
         Args:
             n: Number of samples, each the end of its own chain.
             steps: Steps of a chain; by default :attr:`sampling_steps`.
             start: Where chains start.
             seed: Seed of the chains.
-            given: With ``kept``: events ``(n, *event)`` of which part is kept; the rest is filled in.
-            kept: Boolean, broadcasting against ``given``: what is kept.
-            callback: Called as ``callback(i, x)`` after step i of the chains (counted from 1).
+            given: With ``kept``, for inpainting: events ``(n, *event)``, of which one part is kept and the rest is filled in.
+            kept: Boolean mask that broadcasts against ``given``: true where ``given`` is kept.
+            callback: Called as ``callback(i, x)`` after step i of the chains, counted from 1.
             adapt: First steps during which the step size adapts, if the kernel adapts it; by default half of them.
-            compile: Compile the chains: as for :class:`~adance.training.Settings`.
+            compile: Whether to compile the chains, as in :class:`~adance.training.Settings`.
 
         Raises:
-            InputError: There is no buffer to start from, the data cannot be loaded, or what is kept does not fit.
+            InputError: ``n`` is not in [1, 2³¹) or ``seed`` not in [0, 2⁶³), there is no buffer to start from, the data
+                cannot be loaded, or ``given`` and ``kept`` do not fit the events.
         """
         self.check_condition()
         check_number(n)
@@ -127,7 +128,7 @@ class Run:
         compiled = decide_compile(compile, self.sampler, self.energy, starts, steps, n)
         energy = chain_copy(self.energy, starts)
         if (given is None) != (kept is None):
-            raise InputError("completion needs both: given, the events, and kept, what to keep of them")
+            raise InputError("inpainting needs both given, the events, and kept, the mask of what to keep")
         completion = None
         if given is not None and kept is not None:
             completion = Completion(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
@@ -145,7 +146,7 @@ class Run:
 
     @torch.no_grad()
     def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:
-        """Energies ``(N,)`` of ``x`` ``(N, *event)`` in the model's units.
+        """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model.
 
         Raises:
             InputError: The energy needs a condition.
@@ -154,53 +155,55 @@ class Run:
         return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in torch.split(x, batch_size)])
 
     def log_density(self, energies: Tensor) -> Tensor | None:
-        """Log-densities ``(N,)`` in the data's units, from energies; ``None`` where the model claims none."""
+        """Log-densities ``(N,)`` in the units of the data, from energies; ``None`` if the model is not normalized."""
         if self.log_normalizer is None:
             return None
         return -energies - self.log_normalizer + self.transform.log_det
 
     def given(self, z: Tensor) -> "Run":
-        """The run at the condition ``z``, one ``(1, *condition)`` for all rows or one for each row of every call."""
+        """The run given the condition ``z``: ``(1, *condition)`` for all rows, or one condition for each row."""
         return replace(self, energy=given(self.energy, z))
 
     def check_condition(self) -> None:
         """Check that the energy can be computed without a condition.
 
         Raises:
-            InputError: It cannot.
+            InputError: The energy needs a condition.
         """
         if needs_condition(self.energy):
             name = type(self.energy).__name__
             raise InputError(f"{name} has no energy without a condition: use adance.load(folder).given(z) in Python")
 
     def of_class(self, label: int) -> "Run":
-        """The run of one class, where the energy is class-conditional: samples and scores are of that class.
+        """The run given one class, for class-conditional energies.
 
         Raises:
-            InputError: The energy is not, or there is no such class.
+            InputError: The energy is not class-conditional, or the class does not exist.
         """
         if not isinstance(self.energy, ClassMLP):
-            raise InputError(f"{self.folder.path} has no classes: its energy is a {type(self.energy).__name__}")
+            raise InputError(
+                f"{self.folder.path} is not class-conditional: its energy is a {type(self.energy).__name__}"
+            )
         classes = self.energy.classes
         if not 0 <= label < classes:
-            raise InputError(f"there is no class {label}; they are 0 to {classes - 1}")
+            raise InputError(f"there is no class {label}; classes are 0 to {classes - 1}")
         return self.given(torch.tensor([label]))
 
     @property
     def config(self) -> dict[str, Any]:
-        """Every setting of the run, with no default left open: what ``adance train --config`` reads."""
+        """All settings of the run, defaults included, as ``adance train --config`` reads them."""
         return self.folder.read_config()
 
     def reload_data(self) -> Dataset:
-        """The data that the model was trained on.
+        """Load the training data again.
 
         Raises:
-            InputError: The config does not say how to load them.
+            InputError: The data were in memory, or can no longer be loaded.
         """
         return data_of(self.config)
 
     def starts(self, n: int, start: Start, generator: torch.Generator) -> Tensor:
-        """Starts ``(n, *event)`` of chains, on the energy's device.
+        """Starts of chains ``(n, *event)``, on the device of the energy.
 
         Raises:
             InputError: There is no buffer to start from, or the data cannot be loaded.
@@ -225,13 +228,13 @@ class Run:
 
 
 def check_number(n: int) -> None:
-    """Check that so many samples can be asked for.
+    """Check a number of samples.
 
     Raises:
-        InputError: There are none, or more than 2³¹ − 1.
+        InputError: ``n`` is not in [1, 2³¹).
     """
     if not 1 <= n < 2**31:
-        raise InputError(f"cannot draw {n} samples; at least 1 and less than 2**31")
+        raise InputError(f"cannot draw {n} samples; n must be at least 1 and less than 2**31")
 
 
 def _fitted(x: Tensor, starts: Tensor, name: str) -> Tensor:
@@ -255,23 +258,23 @@ def load(
         folder: The run folder.
         weights: ``average`` for the moving average, ``last`` for the weights themselves; by default the average if
             there is one.
-        step: The checkpoint of this step; by default the last.
-        device: Where the energy goes.
-        energy: A fresh energy of the right architecture, where the config does not say how to make one.
+        step: The step of the checkpoint; by default the last.
+        device: The device of the energy.
+        energy: An energy of the same architecture, if the config cannot rebuild it.
 
     Raises:
-        InputError: The folder holds no run, or not what was asked for.
+        InputError: The folder holds no run, or lacks the checkpoint or the weights.
     """
     run_folder, placed = RunFolder(folder), find_device(str(device))
     config, description = run_folder.read_config(), run_folder.read_data_description()
     steps = run_folder.checkpoint_steps()
     if not steps or (step is not None and step not in steps):
         there = ", ".join(map(str, steps)) or "none"
-        raise InputError(f"{run_folder.path} has no checkpoint{'' if step is None else f' {step}'}; there are: {there}")
+        raise InputError(f"{run_folder.path} has no checkpoint{'' if step is None else f' {step}'}. Available: {there}")
     path = run_folder.checkpoint(steps[-1] if step is None else step)
     average = path / "average.safetensors"
     if weights == "average" and not average.exists():
-        raise InputError(f"{path} has no averaged weights; the run was trained with ema 0")
+        raise InputError(f"{path} has no averaged weights: the run was trained with ema=0")
     averaged = average.exists() and weights != "last"
     if energy is None:
         with fork_rng(0):

@@ -1,12 +1,12 @@
-"""The folder of one run, which training writes and every other command reads.
+"""The folder of a run, which training writes and every other command reads.
 
 ::
 
-    config.yaml      what is needed to run again, as ``adance train --config`` reads it
-    data.json        the data's shape and units, applied again when scoring
-    metrics.jsonl    one line every few steps
-    checkpoints/     one folder a checkpoint, named by its step
-    samples/         samples along training, each as a picture and as an array
+    config.yaml      all settings, as read by ``adance train --config``
+    data.json        shape and units of the data
+    metrics.jsonl    one line every ``log_every`` steps
+    checkpoints/     one folder per checkpoint, named by its step
+    samples/         samples during training, each as a picture and as an array
 """
 
 import json
@@ -20,11 +20,11 @@ from adance.errors import InputError
 from adance.yaml_text import dump, read_mapping
 
 FORMAT = 2
-"""Of run folders. A folder of another format says so in one line."""
+"""The format of run folders; a folder of another format is refused."""
 
 
 class RunFolder:
-    """Paths and small files of a run at ``path``."""
+    """Paths and small files of the run at ``path``."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -34,7 +34,7 @@ class RunFolder:
 
     @classmethod
     def free(cls, parent: Path, name: str) -> "RunFolder":
-        """The first of ``name-1``, ``name-2``, … in ``parent`` that is not there yet."""
+        """The first of ``name-1``, ``name-2``, … in ``parent`` that does not exist yet."""
         number = 1
         while (parent / f"{name}-{number}").exists():
             number += 1
@@ -44,41 +44,39 @@ class RunFolder:
         """Check that a new run can be written here.
 
         Raises:
-            InputError: There is a run in the folder already, or it is no folder.
+            InputError: The path already holds a run, or is not a folder.
         """
         if (self.path / "config.yaml").exists():
-            raise InputError(f"{self.path} already holds a run; resume it, or give another folder")
+            raise InputError(f"{self.path} already holds a run; resume it, or choose another folder")
         if self.path.exists() and not self.path.is_dir():
-            raise InputError(f"{self.path} is a file; give a folder for the run")
+            raise InputError(f"{self.path} is a file; choose a folder for the run")
         if self.checkpoint_steps():
-            raise InputError(
-                f"{self.path} holds checkpoints, but the config.yaml of their run is gone; give another folder"
-            )
+            raise InputError(f"{self.path} holds checkpoints, but no config.yaml; choose another folder")
 
     def create(self, config: dict[str, Any], data: dict[str, Any]) -> None:
         """Write the config and the data's description.
 
         Raises:
-            InputError: There is a run in the folder already, or it cannot be written.
+            InputError: The folder already holds a run, or cannot be written.
         """
         self.refuse_taken()
         try:
-            with atomic_write(self.path / "data.json") as aside:
-                aside.write_text(json.dumps({"format": FORMAT, **data}) + "\n")
+            with atomic_write(self.path / "data.json") as part:
+                part.write_text(json.dumps({"format": FORMAT, **data}) + "\n")
             self.write_config(config)
         except OSError as error:
             raise InputError(f"cannot write the run folder {self.path}: {error.strerror}") from None
 
     def write_config(self, config: dict[str, Any]) -> None:
-        """Write ``config.yaml`` anew."""
-        with atomic_write(self.path / "config.yaml") as aside:
-            aside.write_text(dump(config))
+        """Write ``config.yaml``, replacing an earlier one."""
+        with atomic_write(self.path / "config.yaml") as part:
+            part.write_text(dump(config))
 
     def read_config(self) -> dict[str, Any]:
         """The config.
 
         Raises:
-            InputError: The folder holds no run, or one of another format, or its config cannot be read.
+            InputError: The folder holds no run, a run of another format, or a config that cannot be read.
         """
         try:
             config = read_mapping((self.path / "config.yaml").read_text(), str(self.path / "config.yaml"))
@@ -87,7 +85,9 @@ class RunFolder:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {self.path / 'config.yaml'}: {error}") from None
         if not {"energy", "objective", "steps"} <= config.keys():
-            raise InputError(f"{self.path / 'config.yaml'} is not a run's config: it needs energy, objective and steps")
+            raise InputError(
+                f"{self.path / 'config.yaml'} is not the config of a run: energy, objective or steps is missing"
+            )
         for part in ("energy", "objective"):
             if not (isinstance(config[part], dict) and isinstance(config[part].get("init_args") or {}, dict)):
                 raise InputError(f"{self.path / 'config.yaml'}: {part} must have a class_path and init_args")
@@ -95,7 +95,7 @@ class RunFolder:
         return config
 
     def read_data_description(self) -> dict[str, Any]:
-        """The data's shape and units.
+        """Shape and units of the data.
 
         Raises:
             InputError: The file is missing or broken, or the run has another format.
@@ -105,7 +105,9 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise InputError(f"cannot read {self.path / 'data.json'}: {error}") from None
         if not isinstance(description, dict) or not {"kind", "event_shape", "transform"} <= description.keys():
-            raise InputError(f"{self.path / 'data.json'} does not describe data: it needs kind, event_shape, transform")
+            raise InputError(
+                f"{self.path / 'data.json'} does not describe data: kind, event_shape or transform is missing"
+            )
         found = description.pop("format", 1)
         if found != FORMAT:
             raise InputError(
@@ -119,22 +121,22 @@ class RunFolder:
         return self.checkpoints / f"{step:08d}"
 
     def checkpoint_steps(self) -> list[int]:
-        """Steps of the checkpoints that there are, in order."""
+        """Steps of all checkpoints, in order."""
         return sorted(int(path.name) for path in self.checkpoints.glob("[0-9]*") if path.name.isdigit())
 
     def append_metrics(self, row: dict[str, float]) -> None:
-        """Add a line to ``metrics.jsonl``; numbers that are not finite, which JSON does not have, are null."""
+        """Add a line to ``metrics.jsonl``; non-finite numbers, which JSON lacks, become null."""
         line = {name: value if math.isfinite(value) else None for name, value in row.items()}
         with self.metrics.open("a") as file:
             file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def read_metrics(self) -> list[dict[str, float]]:
-        """The lines of ``metrics.jsonl``, without what is null, and without a last one that was cut short."""
+        """The lines of ``metrics.jsonl``, without nulls and without a truncated last line."""
         rows = map(json.loads, self._metrics_lines())
         return [{name: value for name, value in row.items() if value is not None} for row in rows if "step" in row]
 
     def remove_parts(self) -> None:
-        """Remove what a killed run left half written."""
+        """Remove the unfinished files of a killed run."""
         for folder in (self.path, self.checkpoints, self.samples):
             for part in folder.glob(".*.part"):
                 shutil.rmtree(part) if part.is_dir() else part.unlink()
@@ -142,8 +144,8 @@ class RunFolder:
     def trim_metrics(self, step: int) -> None:
         """Drop the lines after ``step``."""
         kept = [line for line in self._metrics_lines() if json.loads(line)["step"] <= step]
-        with atomic_write(self.metrics) as aside:
-            aside.write_text("".join(f"{line}\n" for line in kept))
+        with atomic_write(self.metrics) as part:
+            part.write_text("".join(f"{line}\n" for line in kept))
 
     def _metrics_lines(self) -> list[str]:
         lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []

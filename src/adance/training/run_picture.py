@@ -1,4 +1,4 @@
-"""A run's samples in files: pictures and arrays."""
+"""Samples of a run as files: pictures and arrays."""
 
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from adance.training.run import Run
 
 
 def has_picture(data: dict[str, Any], energy: nn.Module) -> bool:
-    """Whether events of these data can be drawn: images, and points of the plane beside the energy's one density."""
+    """Whether samples can be drawn: images, and points in the plane if the energy needs no condition."""
     return data["kind"] == "image" or (list(data["event_shape"]) == [2] and not needs_condition(energy))
 
 
 def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
-    """Draw samples: a grid of images, or points of the plane with density and data, unless those were in memory."""
+    """Draw samples: a grid of images, or points in the plane with the density and, if they can be loaded, the data."""
     if run.data["kind"] == "image":
         save_grid(samples, path)
     else:
@@ -31,7 +31,7 @@ def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = N
 
 
 def save_array(run: Run, samples: Tensor, path: Path) -> None:
-    """Write samples as ``x`` of an ``.npz``: vectors in the data's units, images clamped to [−1, 1]."""
+    """Write samples as ``x`` of an ``.npz``: vectors in the units of the data, images clamped to [−1, 1]."""
     x = samples.clamp(-1, 1) if run.data["kind"] == "image" else run.transform.to_data(samples)
     with path.open("wb") as file:
         np.savez_compressed(file, x=x.cpu().numpy())

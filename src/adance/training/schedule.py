@@ -5,10 +5,11 @@ import math
 from adance.training.settings import Settings
 
 FLOOR = 0.02
+"""Lowest rate of the falling schedules, as a share of ``lr``."""
 
 
 def learning_rate(settings: Settings, step: int) -> float:
-    """The rate of optimiser step ``step``, counted from 1."""
+    """The learning rate of optimizer step ``step``, counted from 1."""
     rate = settings.lr * min(1.0, step / settings.warmup if settings.warmup else 1.0)
     if settings.schedule == "constant":
         return rate

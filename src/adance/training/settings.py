@@ -1,4 +1,4 @@
-"""The numbers of a training run."""
+"""The settings of the training loop."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -11,7 +11,7 @@ WHOLE = ("steps", "batch_size", "decay_after", "warmup", "seed", "log_every", "s
 REAL = ("lr", "ema", "data_noise", "energy_limit")
 
 Compile = Literal["auto", "on", "off"] | bool
-"""Whether chains are compiled; YAML reads a bare ``on`` or ``off`` as a boolean."""
+"""Whether to compile chains; YAML reads a bare ``on`` or ``off`` as a boolean."""
 
 COMPILE = ("auto", "on", "off", True, False)
 CHAIN_DTYPES = ("auto", "float32", "bfloat16")
@@ -22,31 +22,31 @@ class Settings:
     """Settings of the training loop.
 
     Attributes:
-        steps: Optimiser steps in all.
-        batch_size: Rows of a batch, in each process.
+        steps: Total number of optimizer steps.
+        batch_size: Rows per batch, in each process.
         lr: Learning rate of Adam.
-        adversary_lr: Learning rate of the noise's Adam where it is trained against the model; by default ``lr``.
-        betas: Decay rates of Adam's two moments. The second is short by default: gradients change in scale from
-            snapshot to snapshot (docs/long-intervals.md). The thesis has 0.999.
-        schedule: ``inverse``: constant, then falling as ``decay_after/step``, which does not depend on ``steps``, so
-            that a run can be made longer; ``constant``; ``linear`` or ``cosine``: constant for the first half of
-            ``steps``, then falling to 2 % of ``lr``.
-        decay_after: The step from which ``inverse`` falls.
+        adversary_lr: Learning rate of Adam for a noise that is trained against the model; by default ``lr``.
+        betas: Decay rates of Adam's two moments. The default of the second is short, since the scale of
+            gradients changes from snapshot to snapshot (docs/long-intervals.md). The thesis uses 0.999.
+        schedule: ``inverse``: constant, then ``decay_after/step``, which does not depend on ``steps``, so that a run can
+            be extended; ``constant``; ``linear`` or ``cosine``: constant for the first half of ``steps``, then falling
+            to 2 % of ``lr``.
+        decay_after: The step at which ``inverse`` starts to fall.
         warmup: Steps over which the learning rate rises from 0.
         grad_clip: Bound on the norm of the gradient of the energy's weights; none by default. A learned log Z and an
-            adversary are left out of it.
-        ema: Decay of the moving average of the weights, which is used for samples; 0 for none.
+            adversary are not clipped.
+        ema: Decay of the moving average of the weights, which is used for sampling; 0 for none.
         data_noise: Standard deviation of Gaussian noise added to data, in model units.
-        dequantize: Add uniform noise of one quantisation level to images.
+        dequantize: Add uniform noise of one quantization level to images.
         flip: Mirror each image left to right with probability ½.
         energy_limit: Training counts as diverged when the mean energies of data and noise differ by more.
-        compile: Compile chains, where the kernel can be (see docs/performance.md): ``on``, ``off``, or ``auto``, where
-            it saves more than a minute in all.
-        chain_dtype: Type in which chains multiply: ``float32``, ``bfloat16``, or ``auto``, bfloat16 for compiled
-            unadjusted chains of images where the device is faster at it. The ratio is float32 always.
+        compile: Compile chains of kernels that support it (see docs/performance.md): ``on``, ``off``, or ``auto``, if
+            that saves more than a minute in total.
+        chain_dtype: Type of matrix products in chains: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 for
+            compiled, unadjusted chains of images on devices where it is faster. The ratio is always float32.
         seed: Seed of everything random.
         log_every: Steps between lines of metrics.jsonl.
-        sample_every: Steps between pictures of samples; 0 for none but the last.
+        sample_every: Steps between pictures of samples; 0 for only a last one.
         checkpoint_every: Steps between checkpoints.
     """
 
@@ -75,7 +75,10 @@ class Settings:
         """Check the ranges.
 
         Raises:
-            InputError: A number is out of its range.
+            InputError: A setting has the wrong type, or: ``batch_size``, ``lr``, ``decay_after``, ``energy_limit``,
+                ``log_every``, ``checkpoint_every``, ``adversary_lr`` or ``grad_clip`` is not positive; ``steps``,
+                ``warmup``, ``sample_every``, ``seed`` or ``data_noise`` is negative; ``lr`` or ``data_noise`` is
+                infinite; ``seed`` is 2³² or more; ``ema`` or one of ``betas`` is outside [0, 1).
         """
         for name in WHOLE:
             self._require(name, is_whole(getattr(self, name)), "a whole number")
@@ -95,7 +98,7 @@ class Settings:
         self._require("seed", self.seed < 2**32, "less than 2**32")
         self._require("ema", 0 <= self.ema < 1, "in [0, 1)")
         self._require("betas", _are_betas(self.betas), "two numbers in [0, 1)")
-        object.__setattr__(self, "betas", tuple(map(float, self.betas)))  # torch refuses an int beside a float
+        object.__setattr__(self, "betas", tuple(map(float, self.betas)))  # torch refuses an int next to a float
         schedules = ("inverse", "constant", "linear", "cosine")
         self._require("schedule", self.schedule in schedules, ", ".join(schedules))
 

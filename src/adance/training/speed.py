@@ -1,4 +1,4 @@
-"""How the chains of a run are computed: compiled or not, and in which type."""
+"""Whether to compile the chains of a run, and in which type they compute."""
 
 import warnings
 from collections.abc import Callable
@@ -17,11 +17,11 @@ from adance.samplers.kernel import Kernel, SplitKernel
 from adance.samplers.model_chains import ChainOptions
 from adance.training.settings import COMPILE, Compile, Settings
 
-WORTH = 60.0
-"""Seconds that compiling must save; it costs about half as much."""
+MIN_SECONDS_SAVED = 60.0
+"""``auto`` compiles if that saves more seconds than this; compiling takes about half as long."""
 
-SAVED = {"cpu": (3e-4, 2e11), "cuda": (2e-3, 2e13)}
-"""What it saves: seconds a step of a chain, and floating-point operations a second."""
+SAVINGS = {"cpu": (3e-4, 2e11), "cuda": (2e-3, 2e13)}
+"""What compiling saves: seconds per step of a chain, plus its arithmetic at this many operations per second."""
 
 
 def chain_options(
@@ -31,14 +31,21 @@ def chain_options(
     settings: Settings,
     timer: Callable[[], AbstractContextManager[Any]] = nullcontext,
 ) -> ChainOptions:
-    """How the chains of ``plan`` are computed on the energy; ``x`` ``(B, *event)`` are data.
+    """How to compute the chains of ``plan``.
+
+    Args:
+        plan: The chains of the objective; ``None`` if it runs none.
+        energy: The energy.
+        x: Data ``(B, *event)``.
+        settings: The choice of ``compile`` and ``chain_dtype``.
+        timer: Makes a context in which each chain runs.
 
     Raises:
-        InputError: bfloat16 is asked for with an adjusted kernel.
+        InputError: ``chain_dtype`` is bfloat16, but the kernel accepts or rejects by energies.
     """
     if plan is None:
         if settings.compile in ("on", True) or settings.chain_dtype != "auto":
-            warnings.warn("the objective runs no chains, so compile and chain_dtype change nothing", stacklevel=4)
+            warnings.warn("the objective runs no chains: compile and chain_dtype have no effect", stacklevel=4)
         return ChainOptions()
     steps = settings.steps * plan.kernel.steps / plan.interval
     compiled = decide_compile(settings.compile, plan.kernel, energy, x, steps, plan.rows)
@@ -46,12 +53,13 @@ def chain_options(
 
 
 def decide_compile(choice: Compile, kernel: Kernel, energy: nn.Module, x: Tensor, steps: float, rows: int) -> bool:
-    """Whether to compile chains of ``rows`` rows that take ``steps`` steps in all; ``auto``: where it saves a minute.
+    """Whether to compile chains of ``rows`` rows that take ``steps`` steps in total; ``auto`` if it saves a minute.
 
-    That is reckoned from the arithmetic of the energy at ``x`` ``(B, *event)``, so it is the same on every run.
+    The saving is estimated from the arithmetic of the energy at ``x`` ``(B, *event)``, not measured, so the decision is
+    reproducible.
 
     Raises:
-        InputError: There is no such choice.
+        InputError: ``choice`` is not auto, on or off.
     """
     if choice not in COMPILE:
         raise InputError(f"compile must be auto, on or off, got {choice!r}")
@@ -59,15 +67,15 @@ def decide_compile(choice: Compile, kernel: Kernel, energy: nn.Module, x: Tensor
         return choice in ("on", True)
     if not isinstance(kernel, SplitKernel):
         return False
-    seconds, rate = SAVED["cuda" if x.is_cuda else "cpu"]
-    return steps * (seconds + rows * gradient_flops(energy, x) / rate) > WORTH
+    seconds, rate = SAVINGS["cuda" if x.is_cuda else "cpu"]
+    return steps * (seconds + rows * gradient_flops(energy, x) / rate) > MIN_SECONDS_SAVED
 
 
 @torch.no_grad()
 def gradient_flops(energy: nn.Module, x: Tensor) -> float:
-    """Floating-point operations of the energy gradient of one row of ``x`` ``(B, *event)``, in products of matrices.
+    """Floating-point operations in the matrix products of the energy gradient for one row of ``x`` ``(B, *event)``.
 
-    The way back costs what the way forth does.
+    The backward pass to the input costs as much as the forward pass.
     """
     with FlopCounterMode(display=False) as counter:
         freeze(energy)(x[:1])
@@ -77,10 +85,12 @@ def gradient_flops(energy: nn.Module, x: Tensor) -> float:
 def _dtype(choice: str, kernel: Kernel, compiled: bool, x: Tensor) -> torch.dtype | None:
     if choice == "bfloat16" and kernel.exact:
         name = type(kernel).__name__
-        raise InputError(f"{name} accepts by energies, which bfloat16 is too coarse for; chain_dtype float32 or auto")
+        raise InputError(
+            f"{name} accepts or rejects by energies, for which bfloat16 is too coarse; set chain_dtype to float32 or auto"
+        )
     if choice == "bfloat16" and not has_fast_bfloat16(x.device):
         warnings.warn(
-            "this device only emulates bfloat16, which can be far slower; chain_dtype auto knows", stacklevel=5
+            "this device only emulates bfloat16, which can be far slower; chain_dtype=auto avoids that", stacklevel=5
         )
     if choice == "auto" and not (kernel.exact or is_vector(x.shape[1:])):
         choice = "bfloat16" if compiled and has_fast_bfloat16(x.device) else choice

@@ -1,4 +1,4 @@
-"""All of a run that training changes: how it goes to a checkpoint and comes back, and becomes a run to use."""
+"""The state that training changes: saved to a checkpoint, restored from it, and turned into a run."""
 
 import warnings
 from dataclasses import dataclass
@@ -20,18 +20,18 @@ from adance.training.run_folder import RunFolder
 
 @dataclass(eq=False)
 class TrainingState:
-    """What a run needs to go on exactly; the parts are the trainer's own, not copies.
+    """All that is needed to resume training exactly; the parts are those of the trainer, not copies.
 
     Attributes:
-        energy: The energy, bare.
+        energy: The energy, not wrapped by accelerate.
         objective: The objective.
-        plan: Its chains, if it has chains.
-        kernel: The kernel that samples are drawn with, if the objective has chains.
-        optimizers: The optimisers.
-        average: The moving average of the weights, where there is one.
+        plan: Its chains, if it runs any.
+        kernel: The kernel for sampling, if the objective runs chains.
+        optimizers: The optimizers.
+        average: The moving average of the weights, if there is one.
         generator: Source of randomness.
-        step: Optimiser steps done.
-        seconds: Time that they took.
+        step: Optimizer steps done.
+        seconds: Seconds that they took.
     """
 
     energy: nn.Module
@@ -45,7 +45,7 @@ class TrainingState:
     seconds: float = 0.0
 
     def log_normalizer(self) -> float | None:
-        """Log Z where the objective learns it."""
+        """Log Z if the objective learns it, else ``None``."""
         value = self.objective.log_normalizer()
         return None if value is None else float(value)
 
@@ -55,11 +55,11 @@ class TrainingState:
         return None if self.plan is None else self.plan.runs
 
     def as_run(self, folder: RunFolder, data: dict[str, Any]) -> Run:
-        """The run as it stands: a frozen copy of the model, of averaged weights where there are any.
+        """The run at this step: a frozen copy of the model, with averaged weights if there are any.
 
         Args:
             folder: The run folder.
-            data: What describes the data.
+            data: The description of the data.
         """
         buffers = {name: value for name, value in self.objective.state_dict().items() if name.endswith(BUFFER)}
         return Run(
@@ -75,7 +75,7 @@ class TrainingState:
         )
 
     def save(self, folder: RunFolder) -> None:
-        """Write the checkpoint of this step, unless there is one, and thin out the earlier ones."""
+        """Write the checkpoint of this step, unless it exists, and keep only the weights of older ones."""
         if self.step in folder.checkpoint_steps():
             return
         tensors: dict[str, dict[str, Tensor]] = {
@@ -96,15 +96,15 @@ class TrainingState:
         ckpt.thin_out([folder.checkpoint(step) for step in folder.checkpoint_steps()])
 
     def restore(self, folder: RunFolder, seed: int, process: int = 0) -> bool:
-        """Take up the last full checkpoint; whether there is one.
+        """Restore the last full checkpoint; returns whether there is one.
 
         Args:
             folder: The run folder.
             seed: The run's seed.
-            process: The number of this process among many.
+            process: The index of this process.
 
         Raises:
-            InputError: The checkpoint is broken or does not fit.
+            InputError: The checkpoint is broken or does not fit the model.
         """
         steps = [step for step in folder.checkpoint_steps() if ckpt.is_full(folder.checkpoint(step))]
         if not steps:
@@ -127,6 +127,6 @@ class TrainingState:
             self.generator.set_state(state)
             return
         if process == 0:
-            warnings.warn("resumed on another kind of device: random numbers go on from a new seed", stacklevel=5)
-        # the state is the first process's: the others must not draw the same noise
+            warnings.warn("resumed on another type of device: random numbers continue from a new seed", stacklevel=5)
+        # the state is that of the first process: the others must not draw the same noise
         self.generator.manual_seed(seed + process + 1_000_003 * (self.step + 1))

@@ -37,21 +37,22 @@ class Trainer:
 
     Args:
         energy: The energy, ``(B, *event) -> (B,)``.
-        objective: What to minimise.
-        data: What to learn from.
-        settings: The numbers of the loop.
-        out: The run folder, which must not hold a run; by default the first free ``runs/<data>-<objective>-<number>``.
-        device: ``cpu``, ``cuda``, …; by default the best there is.
+        objective: What to minimize.
+        data: The data to learn from.
+        settings: The settings of the loop.
+        out: The run folder, which must not hold a run yet; by default the first free
+            ``runs/<data>-<objective>-<number>``.
+        device: ``cpu`` or ``cuda``; by default a GPU if there is one.
         trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, …).
-        allow_batch_norm: Train an energy that contains batch normalisation all the same.
-        show_progress: Print progress to standard error.
+        allow_batch_norm: Allow batch normalization in the energy.
+        show_progress: Show a bar on a terminal; elsewhere log progress at level INFO to the logger ``adance``.
         profile: Measure how the time is spent; see :attr:`profile_table`.
 
     Attributes:
         profile_table: After :meth:`fit`, the seconds and share of each part of training, if ``profile`` is on.
 
     Raises:
-        InputError: The parts do not fit together; nothing has been written.
+        InputError: The parts do not fit each other; nothing has been written.
     """
 
     def __init__(
@@ -99,18 +100,18 @@ class Trainer:
         steps: int | None = None,
         **options: Any,
     ) -> "Trainer":
-        """Go on with the run in ``folder`` from its last full checkpoint, exactly as if it had not stopped.
+        """Resume the run in ``folder`` from its last full checkpoint, exactly as if it had not stopped.
 
         Args:
             folder: The run folder.
-            data: The data, where the config does not say how to load it again.
-            energy: The energy, where the config does not say how to make it again.
-            objective: The objective, likewise.
-            steps: A new number of steps in all.
+            data: The data, if the config cannot load them.
+            energy: The energy, if the config cannot rebuild it.
+            objective: The objective, if the config cannot rebuild it.
+            steps: A new total number of steps.
             **options: ``device``, ``trackers``, ``show_progress`` and ``profile`` of the constructor.
 
         Raises:
-            InputError: The folder holds no run, or the parts do not fit it.
+            InputError: The folder holds no run, or the parts do not fit the run.
         """
         run_folder = RunFolder(folder)
         config = run_folder.read_config()
@@ -132,14 +133,15 @@ class Trainer:
 
     @property
     def step(self) -> int:
-        """Optimiser steps done."""
+        """Optimizer steps done."""
         return self.state.step
 
     def fit(self) -> Run:
         """Train until ``settings.steps`` and return the run.
 
         Raises:
-            DivergedError: The loss or the energies ran away; the message names the step and the last good checkpoint.
+            DivergedError: The loss, an energy or a gradient became non-finite, or the energies of data and noise drifted
+                apart; the message names the step and the last good checkpoint.
             KeyboardInterrupt: Interrupted; a checkpoint has been written.
             InputError: The folder already holds another run.
         """
@@ -170,7 +172,7 @@ class Trainer:
         return self.run()
 
     def run(self) -> Run:
-        """The run as it stands: a frozen copy of the model, of averaged weights where there are any."""
+        """The run at this step: a frozen copy of the model, with averaged weights if there are any."""
         return self.state.as_run(self.folder, self.data_description)
 
     def _set_up(self, energy: nn.Module, objective: Recipe) -> None:
@@ -181,7 +183,7 @@ class Trainer:
         fit_base = getattr(energy, "fit_base", None)
         if fit_base is not None:
             fit_base(sample)
-        # first of all, since with many processes it brings all to the weights of the first
+        # first, since with several processes it copies the weights of the first to the others
         self.energy = self.accelerator.prepare(energy)
         setting = Setting(self.data.event_shape, self.settings.batch_size, self.conditional)
         self.recipe, plan = objective.resolve(setting), objective.chain_plan(setting)
@@ -269,6 +271,6 @@ class Trainer:
             self._checkpoint()
             return
         if self.settings.steps < self.step:
-            raise InputError(f"{self.folder.path} has {self.step} steps already, more than steps={self.settings.steps}")
+            raise InputError(f"{self.folder.path} already has {self.step} steps, more than steps={self.settings.steps}")
         if main:
             self.folder.trim_metrics(self.step)
