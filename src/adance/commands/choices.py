@@ -146,7 +146,7 @@ def _plain_parser() -> Parser:
     parser = make_parser("train", "Train an energy-based model into a run folder.")
     parser.option("--config", metavar="FILE", help="a file of these settings, in YAML; may be repeated")
     parser.option("--print_config", action="store_true", help="print all settings, as a file for --config")
-    parser.option("--data", type=str, default="digits", help="a name, or a .npz, .npy, .csv or folder of images")
+    parser.option("--data", type=str | None, default="digits", help="a name, or a .npz, .npy, .csv or folder of images")
     parser.option("--held_out", type=float, default=0.1, help="share of rows held out where data have no split")
     parser.option("--image_size", type=int | None, default=None, help="side that images are resized to")
     parser.option("--data_seed", type=int, default=0, help="seed of drawn data and of the split")
