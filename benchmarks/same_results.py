@@ -33,8 +33,14 @@ OBJECTIVES = [
     "ScoreMatching",
     "DenoisingScoreMatching",
 ]
+NOISES = {"RankingNCE", "ConditionalNCE"}
+"""Objectives whose number of noises is given, since the command line once took another default for it."""
 RUNS = {f"default-{data}": ["--data", data] for data in ("digits", "8gaussians", "moons")} | {
-    f"8gaussians-{name}": ["--data", "8gaussians", "--objective", name] for name in OBJECTIVES
+    f"8gaussians-{name}": [
+        *("--data", "8gaussians", "--objective", name),
+        *(("--objective.noises", "1") if name in NOISES else ()),
+    ]
+    for name in OBJECTIVES
 }
 SETTINGS = [
     "--steps",

@@ -27,6 +27,8 @@ class Configurable:
         for name, parameter in signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 named |= named.pop(name)
+            elif parameter.kind is parameter.VAR_POSITIONAL:
+                del named[name]
         remember(made, named)
         return made
 

@@ -23,6 +23,7 @@ from adance.yaml_text import dump, read_mapping
 OBJECTS = ("energy", "objective")
 """Options that choose a class and its settings."""
 
+DATA_HELP = "a name, a .npz, .npy or .csv file, or a folder of images"
 NOT_IN_FILES = ("config", "print_config", "trust", "quiet", "verbose")
 
 SWITCHES = {
@@ -145,7 +146,7 @@ def _plain_parser() -> Parser:
     parser = make_parser("train", "Train an energy-based model into a run folder.")
     parser.option("--config", metavar="FILE", help="a file of these settings, in YAML; may be repeated")
     parser.option("--print_config", action="store_true", help="print all settings, as a file for --config")
-    parser.option("--data", type=str, default="digits", help="a name, a .npz, .npy or .csv file, or a folder of images")
+    parser.option("--data", type=str | None, default="digits", help=DATA_HELP)
     parser.option("--held_out", type=float, default=0.1, help="share of rows held out if the data have no split")
     parser.option("--image_size", type=int | None, default=None, help="side length to which images are resized")
     parser.option("--data_seed", type=int, default=0, help="seed of generated data and of the split")

@@ -81,7 +81,7 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
         type=str,
         nargs="+",
         default=[],
-        help="sampling schemes to evaluate, by name prefix, such as default",
+        help="sampling schemes to evaluate, by name prefix",
     )
     parser.option("--outliers", type=str, nargs="+", default=[], help="outlier data sets: names or paths")
     parser.option("--chains", type=int, default=defaults.chains, help="number of annealed chains in each direction")
@@ -89,7 +89,7 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
         "--max_temperatures",
         type=int,
         default=defaults.max_temperatures,
-        help="maximum number of temperatures in annealing",
+        help="maximum number of temperatures",
     )
     parser.option("--force", action="store_true", help="evaluate the likelihood even of an unnormalizable model")
     parser.option("--seed", type=int, default=defaults.seed, help="seed of everything random")
@@ -97,7 +97,7 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
         "--weights",
         type=Literal["average", "last"] | None,
         default=None,
-        help="average or last weights; default: average if there is one",
+        help="by default the average, if there is one",
     )
     parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")

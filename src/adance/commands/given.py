@@ -1,4 +1,4 @@
-"""Settings as they are given: on the command line and in files, in order."""
+"""Settings from the command line and from files, in order."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +14,8 @@ class Given(NamedTuple):
 
     Attributes:
         key: Its full name, as in ``objective.sampler.steps``.
-        value: Text where it was typed, a YAML value where a file holds it.
-        typed: Whether it stands on the command line itself.
+        value: Text if it was typed, a YAML value if it is from a file.
+        typed: Whether it was typed on the command line.
     """
 
     key: str
@@ -33,15 +33,15 @@ class Arguments(NamedTuple):
 def split_arguments(
     argv: Sequence[str], options: Collection[str], settings: Collection[str] | None = None
 ) -> Arguments:
-    """Take the settings of objects out of a command line, and put what ``--config`` files hold in the files' place.
+    """Separate the settings of objects from other arguments, replacing each ``--config`` file by its content.
 
     Args:
         argv: The arguments.
         options: Names of the options whose values are objects.
-        settings: Names of all other settings that a file can hold; without them there is no ``--config``.
+        settings: Names of all other settings that a file can hold; ``None`` if there is no ``--config``.
 
     Raises:
-        InputError: A file cannot be read, or holds what is no setting.
+        InputError: A file cannot be read, or contains an unknown setting.
     """
     found, tokens = Arguments([], []), iter(argv)
     for token in tokens:
@@ -54,7 +54,7 @@ def split_arguments(
         if not is_joined:
             value = next(tokens, "--")
             if value.startswith("--"):
-                raise InputError(f"{name}: give its value, as in {name}=VALUE")
+                raise InputError(f"{name}: the value is missing, as in {name}=VALUE")
         if is_file:
             _extend(found, from_file(value, options, settings or ()))
         else:
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
 
     Attributes:
         key: The option.
-        name: The class; empty for a list of them.
+        name: The class; empty for a list of all classes.
         rest: All other arguments.
     """
 
@@ -77,7 +77,7 @@ class Asked(NamedTuple):
 
 
 def asked_for_help(argv: Sequence[str], options: Collection[str]) -> Asked | None:
-    """The help that ``--objective.help``, ``--objective.help NAME`` or its like asks for, if there is one."""
+    """The request that ``--objective.help``, ``--objective.help NAME`` or the same for another option makes, if any."""
     for place, token in enumerate(argv):
         name, _, value = token.partition("=")
         key = name.removeprefix("--").removesuffix(".help")
@@ -91,7 +91,7 @@ def from_file(path: str, options: Collection[str], settings: Collection[str]) ->
     """The settings in a file.
 
     Raises:
-        InputError: It cannot be read, or holds what is no setting.
+        InputError: The file cannot be read, or contains an unknown setting.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -104,7 +104,7 @@ def from_mapping(held: Mapping[str, Any], options: Collection[str], settings: Co
     """The settings in a mapping.
 
     Raises:
-        InputError: One is unknown.
+        InputError: A setting is unknown.
     """
     found = Arguments([], [])
     for key, value in held.items():
@@ -113,17 +113,17 @@ def from_mapping(held: Mapping[str, Any], options: Collection[str], settings: Co
         elif key in settings:
             found.rest.append(f"--{key}={as_text(value)}")
         else:
-            raise InputError(f"{where}: {key!r} is not a setting of a file{did_you_mean(key, [*options, *settings])}")
+            raise InputError(f"{where}: {key!r} is not a setting{did_you_mean(key, [*options, *settings])}")
     return found
 
 
 def inside(key: str, given: Iterable[Given]) -> Iterator[Given]:
     """The settings of the object called ``key``, by the names inside it; its class has the name ``""``.
 
-    A mapping is taken apart: ``{class_path: …, init_args: {…}}``, or the settings alone.
+    A mapping is split up: ``{class_path: …, init_args: {…}}``, or only the settings.
 
     Raises:
-        InputError: A mapping cannot be read.
+        InputError: A mapping is malformed.
     """
     for setting in given:
         if setting.key == key:
@@ -141,7 +141,7 @@ def _opened(name: str, setting: Given, key: str) -> Iterator[Given]:
         if isinstance(value, str) and value.lstrip().startswith("{"):
             value = read_mapping(value, f"--{key}")
         if name == "init_args" and not isinstance(value, (Mapping, type(None))):
-            raise InputError(f"--{key}: init_args must hold settings, each as name: value; got {value!r}")
+            raise InputError(f"--{key}: init_args must be a mapping of names to values, got {value!r}")
         if isinstance(value, Mapping):
             for inner in sorted(map(str, value), key=lambda inner: inner != "class_path"):
                 yield from _opened(inner, setting._replace(value=value[inner]), key)

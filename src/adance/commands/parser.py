@@ -1,4 +1,4 @@
-"""The argument parser that all subcommands use: it reads numbers, strings and lists, and imports nothing."""
+"""The argument parser of all subcommands: it reads numbers, strings and lists, and imports nothing."""
 
 import argparse
 import inspect
@@ -26,22 +26,22 @@ WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 class Parser(ArgumentParser):
-    """A parser whose complaints are one line, raised as :class:`~adance.errors.InputError`."""
+    """A parser that raises errors of one line, as :class:`~adance.errors.InputError`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.hints: dict[str, Any] = {}
         super().__init__(*args, **options)
 
     def option(self, name: str, *, group: Any = None, **options: Any) -> None:
-        """Add an option or argument, to a group of the help if one is given; its type is kept for complaints."""
+        """Add an option or argument, optionally to a group of the help; its type is kept for error messages."""
         self.hints[name.lstrip("-")] = options.get("type")
         (group or self).add_argument(name, **options)
 
     def read(self, argv: Sequence[str]) -> Namespace:
-        """The settings.
+        """Parse the arguments.
 
         Raises:
-            InputError: An argument is unknown, missing or of another type.
+            InputError: An argument is unknown, is missing or has the wrong type.
         """
         try:
             return self.parse_args(list(argv))
@@ -49,7 +49,7 @@ class Parser(ArgumentParser):
             raise InputError(self._explained(str(error), argv)) from None
 
     def _explained(self, message: str, argv: Sequence[str]) -> str:
-        """A complaint about a value, by what its option takes."""
+        """An error message about a value that says what its option accepts."""
         key = message.partition('Parser key "')[2].partition('"')[0]
         hint = self.hints.get(key)
         if hint is None:
@@ -80,7 +80,7 @@ def make_parser(command: str, description: str, usage: str | None = None) -> Par
 
 
 def add_part(parser: Parser, part: Part, group: Any = None) -> None:
-    """Add the options of an object, those of each class under its own heading; one without a class joins ``group``."""
+    """Add the options of an object under a heading for each class; an option without a class goes to ``group``."""
     made_from, key = part.made_from, part.key
     names = [*part.parameter.words, *registered(*part.parameter.kinds)]
     if made_from is None:
@@ -91,14 +91,14 @@ def add_part(parser: Parser, part: Part, group: Any = None) -> None:
         )
         return
     summary = summary_of(made_from)
-    group = parser.add_argument_group(f"--{key} {made_from.__name__}", f"{summary} Or another of: {', '.join(names)}.")
+    group = parser.add_argument_group(f"--{key} {made_from.__name__}", f"{summary} Available: {', '.join(names)}.")
     add_settings(parser, group, f"{key}.", part.settings, made_from)
     for inner in part.parts.values():
         add_part(parser, inner, group)
 
 
 def add_settings(parser: Parser, group: Any, prefix: str, settings: Iterable[Parameter], documented: type) -> None:
-    """Add options of plain values to a group of the help, with the words of the docstring of ``documented``."""
+    """Add options of plain values to a group of the help, documented by the docstring of ``documented``."""
     said = _descriptions(documented)
     for item in settings:
         key = f"{prefix}{item.name}"
@@ -108,7 +108,7 @@ def add_settings(parser: Parser, group: Any, prefix: str, settings: Iterable[Par
 
 
 def help_of(part: Part, name: str) -> str:
-    """The settings of the class called ``name`` as a value of this option, or all such classes, in a line each."""
+    """Help on the settings of the class ``name``, or a list of all classes that this option accepts."""
     if name:
         parser = make_parser("train", f"--{part.key} {name} and its settings")
         add_part(parser, choose(part.key, part.parameter, [Given(part.key, name, True)], skipped=part.skipped))
@@ -116,16 +116,16 @@ def help_of(part: Part, name: str) -> str:
     said = {name: summary_of(found) for name, found in sorted(registered(*part.parameter.kinds).items())}
     width = max(map(len, said))
     listed = "\n".join(f"  {name:<{width}}  {line}" for name, line in said.items())
-    return f"values of --{part.key}:\n{listed}\n\n--{part.key}.help NAME shows the settings of one"
+    return f"values of --{part.key}:\n{listed}\n\n--{part.key}.help NAME shows the settings of a class"
 
 
 def summary_of(documented: type) -> str:
-    """The first line of what a class says of itself."""
+    """The first line of the docstring of a class."""
     return (inspect.getdoc(documented) or "").partition("\n")[0].replace("``", "")
 
 
 def _descriptions(documented: type) -> dict[str, str]:
-    """What docstrings say of each parameter, those of bases included."""
+    """The description of each parameter in the docstrings of a class and its bases."""
     found: dict[str, str] = {}
     for base in reversed(documented.__mro__):
         try:

@@ -1,6 +1,6 @@
-"""Options whose values are objects: which class was chosen for each, and with which settings.
+"""Options whose values are objects: the chosen class and its settings.
 
-Classes are found here, by the registry; the parser of the command then sees numbers, strings and lists alone.
+Classes are looked up here, in the registry; the parser of the command then sees only numbers, strings and lists.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,17 +20,17 @@ from adance.yaml_text import as_text, names_class, read_value
 
 @dataclass
 class Part:
-    """An object as it was asked for.
+    """The chosen class of an object, and its settings.
 
     Attributes:
         key: The option, as in ``objective.sampler``.
-        parameter: What takes it.
-        made_from: Its class; ``None`` if it was left to the library, or something else was given instead.
-        skipped: How many parameters of the class are not set by options: for an energy the shape of an event.
-        word: What was given instead of a class, such as ``gaussian``.
+        parameter: The parameter that takes the object.
+        made_from: The class; ``None`` if the library chooses, or a word was given instead.
+        skipped: Number of leading parameters that options do not set, such as the event shape of an energy.
+        word: A word given instead of a class, such as ``gaussian``.
         given: Settings of the class by name, as text that the parser checks.
-        unchecked: Values of settings whose type is not known: of a class without type hints, or without a class.
-        parts: Its own parts, by the names of their parameters.
+        unchecked: Values of settings of unknown type: for a class without type hints, or without a class.
+        parts: Objects among the settings, by the names of their parameters.
     """
 
     key: str
@@ -48,20 +48,22 @@ class Part:
         return [item for item in _parameters(self.made_from, self.skipped) if not item.kinds and item.plain is not None]
 
     def find(self, key: str) -> "Part":
-        """The part of this name: this one, or one inside it.
+        """The part called ``key``: this one or one inside it.
 
         Raises:
-            InputError: There is none.
+            InputError: No part has this name.
         """
         if key == self.key:
             return self
         for part in self.parts.values():
             if f"{key}.".startswith(f"{part.key}."):
                 return part.find(key)
-        raise InputError(f"--{key}: takes no class; of {self.key} these do: {', '.join(self.parts) or 'none'}")
+        raise InputError(
+            f"--{key}: does not take a class. Options of {self.key} that do: {', '.join(self.parts) or 'none'}"
+        )
 
     def tokens(self) -> Iterator[str]:
-        """What was given, as arguments of a parser."""
+        """The settings that were given, as arguments for the parser."""
         if self.word is not None:
             yield f"--{self.key}={self.word}"
         for name, text in self.given.items():
@@ -70,14 +72,14 @@ class Part:
             yield from part.tokens()
 
     def make(self, args: Namespace, *first: Any) -> Any:
-        """The object; without a class the changes, or what was given instead.
+        """Make the object; without a class, return the changed settings or the word that was given instead.
 
         Args:
-            args: All settings, as the parser read them.
+            args: All parsed settings.
             first: Values of the parameters that are skipped.
 
         Raises:
-            InputError: An argument is missing or refused.
+            InputError: An argument is missing, or the class refuses one.
         """
         if self.made_from is None:
             return self._instead(args)
@@ -94,7 +96,7 @@ class Part:
             raise InputError(f"--{self.key}: cannot make {class_path(self.made_from)}: {error}") from None
 
     def describe(self, args: Namespace) -> Any:
-        """The part as a file holds it."""
+        """The part as plain values for a file."""
         if self.made_from is None:
             return as_plain(self._instead(args))
         found = {item.name: as_plain(self._value(item, args)) for item in self.settings}
@@ -106,7 +108,7 @@ class Part:
         return self.unchecked.get(item.name, args[f"{self.key}.{item.name}"])
 
     def _instead(self, args: Namespace) -> Any:
-        """What stands for the object where no class was named."""
+        """The value of the option if no class was named."""
         if self.word is not None:
             return args[self.key]
         if self.parameter.default is REQUIRED and not self.unchecked:
@@ -119,10 +121,10 @@ def choose(
 ) -> Part:
     """Find the classes of the option ``key`` and of its parts.
 
-    Of several classes the last counts. Settings that were given before it are kept if it has them too.
+    If several classes are given, the last counts; earlier settings are kept if it has them too.
 
     Raises:
-        InputError: A class cannot be found, is not allowed or is of another kind, or has no setting of that name.
+        InputError: A class is unknown, not allowed or of the wrong kind, or lacks a setting that was given.
     """
     part, kept = Part(key, parameter, default, skipped), list[Given]()
     for setting in inside(key, given):
@@ -137,7 +139,7 @@ def choose(
     if part.made_from is None:
         part.unchecked = _changes(key, parameter, kept)
     else:
-        _settle(part, kept)
+        _sort_settings(part, kept)
     return part
 
 
@@ -160,15 +162,15 @@ def _changes(key: str, parameter: Parameter, kept: Sequence[Given]) -> dict[str,
 
 
 def _unchecked(key: str, text: str) -> Any:
-    """The value of a setting whose type is not known: it must not name a class, since that would not be looked up."""
+    """The value of a setting of unknown type, which must not name a class, since classes are not looked up here."""
     value = read_value(text)
     if names_class(value):
-        raise InputError(f"--{key}: takes no class, since its type does not say of which kind")
+        raise InputError(f"--{key}: cannot be a class, since its type hint does not name a kind of class")
     return value
 
 
-def _settle(part: Part, kept: Sequence[Given]) -> None:
-    """Sort what was given into settings and parts."""
+def _sort_settings(part: Part, kept: Sequence[Given]) -> None:
+    """Sort the given settings into plain ones and parts."""
     assert part.made_from is not None
     known = {item.name: item for item in _parameters(part.made_from, part.skipped)}
     for setting in kept:

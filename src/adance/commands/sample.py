@@ -25,6 +25,7 @@ from adance.training.run_picture import has_picture, save_array, save_picture
 from adance.training.settings import Compile
 
 SAMPLER = Parameter("sampler", Kernel | Mapping[str, Any] | None, None)
+MASK_HELP = "inpainting mask: left, right, top, bottom, or a 0/1 array"
 HALVES = ("left", "right", "top", "bottom")
 OUT_HELP = (
     "a .png, a .npz (array x) or, for vectors, a .csv with the columns of the data; vectors are in the units of the "
@@ -45,16 +46,14 @@ def run(argv: list[str]) -> None:
     parser.option("--label", type=int | None, default=None, help="class label (class-conditional models only)")
     parser.option("--start", type=Literal["noise", "buffer", "data"], default="noise", help="where chains start")
     parser.option("--seed", type=int, default=0, help="seed of the chains")
-    parser.option(
-        "--mask", type=str | None, default=None, help="inpainting mask: left, right, top, bottom, or a 0/1 array"
-    )
+    parser.option("--mask", type=str | None, default=None, help=MASK_HELP)
     parser.option("--given", type=str | None, default=None, help="images to inpaint; default: held-out data")
     parser.option("--out", type=str | None, default=None, help=OUT_HELP)
     parser.option(
         "--weights",
         type=Literal["average", "last"] | None,
         default=None,
-        help="average or last weights; default: average if there is one",
+        help="by default the average, if there is one",
     )
     parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")

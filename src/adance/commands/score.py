@@ -24,7 +24,7 @@ def run(argv: list[str]) -> None:
         "--weights",
         type=Literal["average", "last"] | None,
         default=None,
-        help="average or last weights; default: average if there is one",
+        help="by default the average, if there is one",
     )
     parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")

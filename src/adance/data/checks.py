@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from adance.data.dataset import Kind
+from adance.data.transforms import Kind
 from adance.errors import InputError
 
 Array = NDArray[Any]

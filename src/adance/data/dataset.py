@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from adance.data.arrays import read_memory
+from adance.data.splits import Splits, finish
 from adance.data.toys2d import Toy
-from adance.data.transforms import Transform
+from adance.data.transforms import Kind, Transform
 from adance.randomness import check_seed
-
-Kind = Literal["image", "vector"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +73,17 @@ class Dataset:
         Raises:
             InputError: A shape, type or value cannot be used, or the parts do not match.
         """
-        from adance.data.arrays import read_memory  # imports this module
-        from adance.data.splits import finish
-
         check_seed(seed, "the data's seed")
-        return finish(read_memory(name, x_train, x_test, y_train, y_test), held_out, seed)
+        return cls.from_splits(read_memory(name, x_train, x_test, y_train, y_test), held_out, seed)
+
+    @classmethod
+    def from_splits(cls, splits: Splits, held_out: float, seed: int) -> "Dataset":
+        """A data set of rows as a reader found them, with a held-out part and a transform.
+
+        Raises:
+            InputError: There are too few rows, or images whose values fit no known range.
+        """
+        return cls(**vars(finish(splits, held_out, seed)))
 
     def __repr__(self) -> str:
         """In a line: the tensors themselves would fill the screen."""

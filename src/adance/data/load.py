@@ -15,7 +15,7 @@ from adance.data.digits import load_digits
 from adance.data.files import read_array
 from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
-from adance.data.splits import Splits, finish, image_scale, in_range
+from adance.data.splits import Splits, image_scale, in_range
 from adance.data.table import read_table
 from adance.data.toys2d import TOYS
 from adance.data.transforms import Identity, transform_from_state
@@ -48,7 +48,7 @@ def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: 
     if image_size is not None and image_size < 1:
         raise InputError(f"image_size is {image_size}: it must be at least 1 pixel")
     named = isinstance(source, str) and source in NAMES
-    data = finish(_read(source, seed, image_size), held_out, seed)
+    data = Dataset.from_splits(_read(source, seed, image_size), held_out, seed)
     if not _is_name_or_path(source):
         return data
     again = {"source": source if named else str(Path(source).resolve()), "seed": seed, "held_out": held_out}

@@ -1,4 +1,4 @@
-"""From rows as they were read to a `Dataset`: a held-out part, a transform, and the last checks."""
+"""Rows as they were read, completed: a held-out part, a transform, and the last checks."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from adance.data.dataset import Dataset, Kind
 from adance.data.toys2d import Toy
-from adance.data.transforms import ImageScale, Standardize, Transform, constant_columns
+from adance.data.transforms import ImageScale, Kind, Standardize, Transform, constant_columns
 from adance.errors import InputError
 
 DARK = 64
@@ -75,8 +74,8 @@ def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
     )
 
 
-def finish(splits: Splits, held_out: float, seed: int) -> Dataset:
-    """The `Dataset` of these rows: split, with a transform fitted on the training rows.
+def finish(splits: Splits, held_out: float, seed: int) -> Splits:
+    """The same rows with a held-out part and a transform fitted on the training rows.
 
     Raises:
         InputError: for too few rows, or images whose values fit no known range.
@@ -86,18 +85,7 @@ def finish(splits: Splits, held_out: float, seed: int) -> Dataset:
     transform = whole.transform or _fit(whole)
     if whole.kind == "vector":
         in_range(whole.name, transform.to_model(whole.test))
-    return Dataset(
-        name=whole.name,
-        kind=whole.kind,
-        train=whole.train,
-        test=whole.test,
-        transform=transform,
-        train_labels=whole.train_labels,
-        test_labels=whole.test_labels,
-        density=whole.density,
-        image_size=whole.image_size,
-        columns=whole.columns,
-    )
+    return replace(whole, transform=transform)
 
 
 def _fit(splits: Splits) -> Transform:

@@ -5,12 +5,15 @@ Every transform is affine and one-to-one, so a log-density moves between the two
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from adance.errors import InputError
+
+Kind = Literal["image", "vector"]
+"""What events are: images (C, H, W) or vectors (D,)."""
 
 
 @dataclass(frozen=True)

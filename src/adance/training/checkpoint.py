@@ -55,9 +55,7 @@ def load_weights(module: nn.Module, path: Path) -> None:
         module.load_state_dict(state)
     except ValueError:
         name = type(module).__name__
-        raise InputError(
-            f"{path} was written by another version of adance, whose {name} stores other tensors"
-        ) from None
+        raise InputError(f"{path} is of another version of adance, whose {name} stores other tensors") from None
     except RuntimeError as error:
         raise InputError(f"{path} does not fit the {type(module).__name__}: {' '.join(str(error).split())}") from None
 

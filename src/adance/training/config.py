@@ -112,7 +112,7 @@ def _known(config: Mapping[str, Any], name: str, again: str) -> Mapping[str, Any
     described: Mapping[str, Any] = config[name]
     if described.get("init_args", {}) is None:
         raise InputError(
-            f"config.yaml cannot rebuild the {name}, a {described['class_path']}, without its arguments. Pass it: {again}"
+            f"config.yaml cannot rebuild the {name}, a {described['class_path']}: no arguments. Pass it: {again}"
         )
     return described
 

@@ -56,7 +56,8 @@ def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
         shape = given(energy, None if labels is None else labels[: len(x)])(x).shape
     except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(
-            f"the energy does not accept events of shape {data.event_shape} of {data.name}: {' '.join(str(error).split())}"
+            f"the energy does not accept events of shape {data.event_shape} of {data.name}: "
+            f"{' '.join(str(error).split())}"
         ) from None
     if shape != (len(x),):
         raise InputError(

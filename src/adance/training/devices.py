@@ -34,9 +34,7 @@ def make_accelerator(device: str | None, trackers: Sequence[str], folder: Path) 
     """
     found = find_device(device)
     if found.type not in ("cpu", "cuda") or found.index is not None:
-        raise InputError(
-            f"train on 'cpu' or 'cuda', got {device!r}; choose among several GPUs with CUDA_VISIBLE_DEVICES"
-        )
+        raise InputError(f"train on 'cpu' or 'cuda', got {device!r}; choose a GPU with CUDA_VISIBLE_DEVICES")
     installed = [str(name) for name in get_available_trackers()]
     for name in trackers:
         if name not in (*installed, "all"):
@@ -48,7 +46,5 @@ def make_accelerator(device: str | None, trackers: Sequence[str], folder: Path) 
     except ValueError as error:
         raise InputError(f"cannot train on {found}: {error}") from None
     if made.device.type != found.type:
-        raise InputError(
-            f"this process has already trained on {made.device.type}; train on {found.type} in a new process"
-        )
+        raise InputError(f"this process has trained on {made.device.type}; train on {found.type} in a new process")
     return made

@@ -74,7 +74,7 @@ class Reporter:
         self.progress.report(step, row)
 
     def save_samples(self, run: Run) -> None:
-        """Draw samples of the run as it stands, into the run folder: a picture and the array that it shows."""
+        """Draw samples into the run folder: a picture, and an array of the same samples."""
         n, labels = 64 if self.data.kind == "image" else 1000, None
         if needs_condition(run.energy) and self.data.train_labels is not None:
             labels = self.data.train_labels[:n].to(run.device)

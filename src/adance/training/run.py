@@ -109,7 +109,7 @@ class Run:
             steps: Steps of a chain; by default :attr:`sampling_steps`.
             start: Where chains start.
             seed: Seed of the chains.
-            given: With ``kept``, for inpainting: events ``(n, *event)``, of which one part is kept and the rest is filled in.
+            given: With ``kept``, for inpainting: events ``(n, *event)``, of which a part is kept.
             kept: Boolean mask that broadcasts against ``given``: true where ``given`` is kept.
             callback: Called as ``callback(i, x)`` after step i of the chains, counted from 1.
             adapt: First steps during which the step size adapts, if the kernel adapts it; by default half of them.

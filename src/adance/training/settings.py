@@ -28,9 +28,9 @@ class Settings:
         adversary_lr: Learning rate of Adam for a noise that is trained against the model; by default ``lr``.
         betas: Decay rates of Adam's two moments. The default of the second is short, since the scale of
             gradients changes from snapshot to snapshot (docs/long-intervals.md). The thesis uses 0.999.
-        schedule: ``inverse``: constant, then ``decay_after/step``, which does not depend on ``steps``, so that a run can
-            be extended; ``constant``; ``linear`` or ``cosine``: constant for the first half of ``steps``, then falling
-            to 2 % of ``lr``.
+        schedule: ``inverse``: constant, then ``decay_after/step``, which does not depend on ``steps``, so that a run
+            can be extended; ``constant``; ``linear`` or ``cosine``: constant for the first half of ``steps``, then
+            falling to 2 % of ``lr``.
         decay_after: The step at which ``inverse`` starts to fall.
         warmup: Steps over which the learning rate rises from 0.
         grad_clip: Bound on the norm of the gradient of the energy's weights; none by default. A learned log Z and an

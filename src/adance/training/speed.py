@@ -85,9 +85,7 @@ def gradient_flops(energy: nn.Module, x: Tensor) -> float:
 def _dtype(choice: str, kernel: Kernel, compiled: bool, x: Tensor) -> torch.dtype | None:
     if choice == "bfloat16" and kernel.exact:
         name = type(kernel).__name__
-        raise InputError(
-            f"{name} accepts or rejects by energies, for which bfloat16 is too coarse; set chain_dtype to float32 or auto"
-        )
+        raise InputError(f"{name} needs exact energies: bfloat16 is too coarse; use chain_dtype float32 or auto")
     if choice == "bfloat16" and not has_fast_bfloat16(x.device):
         warnings.warn(
             "this device only emulates bfloat16, which can be far slower; chain_dtype=auto avoids that", stacklevel=5

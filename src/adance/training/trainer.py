@@ -140,8 +140,8 @@ class Trainer:
         """Train until ``settings.steps`` and return the run.
 
         Raises:
-            DivergedError: The loss, an energy or a gradient became non-finite, or the energies of data and noise drifted
-                apart; the message names the step and the last good checkpoint.
+            DivergedError: The loss, an energy or a gradient became non-finite, or the energies of data and noise moved
+                too far apart; the message names the step and the last good checkpoint.
             KeyboardInterrupt: Interrupted; a checkpoint has been written.
             InputError: The folder already holds another run.
         """
