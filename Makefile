@@ -1,9 +1,9 @@
-# Each target sets up all that it needs in .venv: torch first and alone, at the tested version, then the package.
-# Where pip would fetch a CUDA build and a CPU build is wanted, set PIP_EXTRA_INDEX_URL to torch's index of CPU builds.
+# Each target installs what it needs in .venv: torch first and alone, at the tested version, then the package.
+# To get a CPU build of torch where pip would choose a CUDA build, set PIP_EXTRA_INDEX_URL to torch's CPU index.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint types clean
+.PHONY: setup demo test test-clusters lint types clean
 
 setup: .venv/ready
 
@@ -13,15 +13,21 @@ setup: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,datasets]'
 	touch .venv/ready
 
-# Learns handwritten digits in a few minutes, draws 64, writes a page about it and says where both are.
-# Started again, it goes on where it stopped.
+# Learns handwritten digits in a few minutes, draws 64 samples, writes a page and prints the path of both.
+# Started again, it continues where it stopped.
 demo: setup
 	if test -e runs/demo/config.yaml; then $(BIN)/adance train --resume runs/demo; \
 	else $(BIN)/adance train --out runs/demo; fi
 	$(BIN)/adance report runs/demo
 
+# Two processes; tests of one xdist_group share a process, and with it the programs that it has compiled.
 test: lint types
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+# Sweeps on ray and on dask, which are large: not part of `make test`.
+test-clusters: setup
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,dask]'
+	$(BIN)/pytest -m cluster
 
 lint: setup
 	$(BIN)/ruff check

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 import torch
 from hypothesis import settings
@@ -8,9 +10,18 @@ settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 
 
+def pytest_configure(config):
+    """One thread in each process, and one cache of compiled programs for all processes of the test run."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch.set_num_threads(1)
+    cache = getattr(config, "cache", None)
+    if cache is not None:
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache.mkdir("inductor")))
+
+
 @pytest.fixture(autouse=True)
 def seeded():
-    """Networks are initialised from the global generator: the same ones in every run."""
+    """Networks are initialized from the global generator: the same ones in every run."""
     torch.manual_seed(0)
 
 

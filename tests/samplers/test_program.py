@@ -18,6 +18,8 @@ from adance.samplers import HMC, MALA, ChainOptions, Langevin, RandomWalkMetropo
 from adance.samplers.program import block_lengths, own
 from adance.samplers.record import StepInfo
 
+pytestmark = pytest.mark.xdist_group("compiled chains")  # one process compiles the programs that tests share
+
 IMAGE = (1, 7, 7)
 KERNEL = Langevin(10, 1.0, 0.005, bounds=(-1, 1))
 CLOSE = {"rtol": 0, "atol": 1e-5}

@@ -1,6 +1,7 @@
 import pytest
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("backend", ["ray", "dask"])
 def test_a_cluster_gives_the_same_table(backend, sweep, monkeypatch):
     pytest.importorskip("ray" if backend == "ray" else "distributed")

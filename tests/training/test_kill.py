@@ -31,10 +31,10 @@ TINY = ["train", *OPTIONS.split()]
 
 def command_line(argv, die_at):
     """Run the command in this process, which ends itself at the ``die_at``-th time that something is put on disk."""
-    from adance.training import files
+    from adance import atomic
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    done, to_disk = 0, files._to_disk
+    done, to_disk = 0, atomic._to_disk
 
     def dying(path):
         nonlocal done
@@ -43,7 +43,7 @@ def command_line(argv, die_at):
             os.kill(os.getpid(), signal.SIGKILL)
         to_disk(path)
 
-    files._to_disk = dying
+    atomic._to_disk = dying
     sys.exit(main([str(arg) for arg in argv]))
 
 
@@ -157,7 +157,7 @@ def test_ctrl_c_writes_a_checkpoint_where_it_stopped(tmp_path):
         process.kill()
     assert process.returncode == 130
     last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
-    how = f"interrupted at step {last['step']}; go on with adance train --resume {out}"
+    how = f"interrupted at step {last['step']}; to continue: adance train --resume {out}"
     assert error.splitlines() == ["interrupted: writing a checkpoint", f"adance train: error: {how}"]
     assert load(out).step == last["step"] > 0
     trainer = Trainer.resume(out, steps=last["step"] + 5, show_progress=False)

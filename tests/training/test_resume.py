@@ -49,6 +49,7 @@ def test_a_run_that_stopped_and_went_on_equals_one_that_did_not(kind, train, poi
         assert load(tmp_path / "whole").log_normalizer not in (None, 0.0)
 
 
+@pytest.mark.xdist_group("compiled chains")
 @pytest.mark.parametrize("chain_dtype", ["float32", "bfloat16"])
 def test_a_run_of_compiled_chains_goes_on_exactly(chain_dtype, train, tmp_path, tensor_bytes):
     settings = {"compile": "on", "chain_dtype": chain_dtype}
