@@ -80,7 +80,7 @@ TRAIN = [
     ("--objective.noise.noises 3", "'noise.noises' is not accepted"),
     ("--objective NCE --objective.noise.components 3", "--objective.noise.components: name a class first, with"),
     ("--objective NCE --objective.noise gausian", "no noise is called 'gausian' (did you mean gaussian?); give one of"),
-    ("--energy.hidden", "--energy.hidden: give its value, as in --energy.hidden=VALUE"),
+    ("--energy.hidden", "--energy.hidden: the value is missing, as in --energy.hidden=VALUE"),
     ("--trust", "'' is not the name of a module"),
     ("--trust ./odd_nets.py", "'./odd_nets.py' is not the name of a module: give one such as mymodule"),
     ("--objective.sampler Langvin", "--objective.sampler: no kernel is called 'Langvin' (did you mean Langevin?)"),
@@ -173,7 +173,7 @@ def test_a_config_that_is_no_text(tiny, tmp_path, bytes_under):
         ("odd_nets.Column", "the energy returned shape (2, 1) for 2 events; it must return shape (2,)"),
         ("odd_nets.Normed", "the energy has batch normalisation (net.2: BatchNorm1d)"),
         ("odd_nets.Picky", "--energy: cannot be made for events of shape (1, 8, 8): only squares"),
-        ("torch.nn.Flatten", "the energy cannot take events of shape (1, 8, 8) of digits"),
+        ("torch.nn.Flatten", "the energy does not accept events of shape (1, 8, 8) of digits"),
         ("odd_nets.Whole", "the energy returned shape () for 2 events"),
     ],
 )
@@ -211,7 +211,7 @@ def test_a_folder_with_a_run_is_refused_and_nothing_in_it_changes(tiny, bytes_un
     assert tiny("run").status == 0
     before = bytes_under()
     answer = tiny("run", "--seed", 4)
-    assert answer == (2, "", "adance train: error: run already holds a run; resume it, or give another folder\n")
+    assert answer == (2, "", "adance train: error: run already holds a run; resume it, or choose another folder\n")
     assert bytes_under() == before
 
 
@@ -221,7 +221,7 @@ def test_checkpoints_without_their_config(tiny, tmp_path, bytes_under):
     before = bytes_under()
     answer = tiny("run")
     assert answer.status == 2
-    assert "run holds checkpoints, but the config.yaml of their run is gone; give another folder" in answer.error
+    assert "run holds checkpoints, but no config.yaml; choose another folder" in answer.error
     assert bytes_under() == before
 
 
@@ -250,7 +250,7 @@ def test_too_much_at_once(error, adance, tiny, monkeypatch):
 def test_a_file_where_the_run_should_go(tiny, tmp_path, bytes_under):
     (tmp_path / "file").write_text("x")
     before = bytes_under()
-    assert "file is a file; give a folder" in tiny("file").error
+    assert "file is a file; choose a folder" in tiny("file").error
     assert "cannot write the run folder file/run" in tiny("file/run").error
     assert bytes_under() == before
 
@@ -271,11 +271,14 @@ def test_sample(adance, tiny, rows, tmp_path, bytes_under):
         ("nope", "nope is not a run folder"),
         ("run --out x.jpg", "--out x.jpg: samples are written as .png, .npz or .csv"),
         ("run --out x", "samples are written as .png, .npz or .csv"),
-        ("space --out x.png", "events of shape (3,) have no picture; give --out FILE.csv or FILE.npz"),
+        ("space --out x.png", "events of shape (3,) have no picture; use --out FILE.csv or FILE.npz"),
         ("run --out x.csv", "--out x.csv: images are written as .png or .npz"),
         ("run --out mask.npy/x.npz", "cannot write mask.npy/x.npz"),
-        ("run --n 0", "cannot draw 0 samples; at least 1"),
-        ("run --n 99999999999999999999", "cannot draw 99999999999999999999 samples; at least 1 and less than 2**31"),
+        ("run --n 0", "cannot draw 0 samples; n must be at least 1"),
+        (
+            "run --n 99999999999999999999",
+            "cannot draw 99999999999999999999 samples; n must be at least 1 and less than 2**31",
+        ),
         ("run --n 99999999999999999999 --mask left", "cannot draw 99999999999999999999 samples"),
         ("run --seed 99999999999999999999", "seed must be 0 or more and less than 2**63, got 99999999999999999999"),
         ("run --seed -1", "seed must be 0 or more"),
@@ -284,7 +287,7 @@ def test_sample(adance, tiny, rows, tmp_path, bytes_under):
         ("run --steps -1", "a chain cannot take -1 steps"),
         ("run --start nose", "--start: expected one of 'noise', 'buffer', 'data'"),
         ("space --out x.npz --start buffer", "space has no buffer of chains to start from"),
-        ("run --step 5", "run has no checkpoint 5; there are: 0, 3, 6"),
+        ("run --step 5", "run has no checkpoint 5. Available: 0, 3, 6"),
         ("run --weights best", "--weights: expected one of 'average', 'last'"),
         ("run --mask middle", "--mask middle: give left, right, top, bottom, or an .npy or .npz array"),
         ("run --mask middle", "that fits events of shape (1, 8, 8) (No such file or directory)"),
@@ -294,7 +297,7 @@ def test_sample(adance, tiny, rows, tmp_path, bytes_under):
         ("run --mask empty.npy", "--mask empty.npy: give left"),
         ("run --mask broken.npz", "--mask broken.npz: give left"),
         ("run --mask cut.npz", "--mask cut.npz: give left"),
-        ("space --out x.npz --mask left", "--mask left is for images; give an array of shape (3,) for vectors"),
+        ("space --out x.npz --mask left", "--mask left is for images; for vectors give an array of shape (3,)"),
         ("run --given digits", "--given needs --mask"),
         ("run --mask left --given moons", "events have shape (2,), but the model was trained on (1, 8, 8)"),
         ("run --device abacus", "device 'abacus' cannot be used"),

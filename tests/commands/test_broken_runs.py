@@ -16,7 +16,7 @@ def test_resuming(adance, tiny, tmp_path, bytes_under):
         (("run", "--energy.hidden=[4]", "--data", "moons"), "--data, --energy.hidden cannot change"),
         (("run", "--out", "other"), "--out cannot change"),
         (("run", "--config", "run/config.yaml"), "--config cannot change"),
-        (("run", "--steps", "5"), "run has 6 steps already, more than steps=5"),
+        (("run", "--steps", "5"), "run already has 6 steps, more than steps=5"),
         (("run", "--steps", "-5"), "steps must be 0 or more"),
     ]:
         answer = adance("train", "--resume", *argv)
@@ -29,7 +29,7 @@ def test_resuming(adance, tiny, tmp_path, bytes_under):
     ("old", "new", "message"),
     [
         ("", "- 1\n", "cannot read"),
-        ("steps: 6", "stairs: 6", "needs energy, objective and steps"),
+        ("steps: 6", "stairs: 6", "needs energy, objective, steps"),
         ("steps: 6", "steps: six", "steps must be a whole number, got six"),
         ("batch_size: 16", "batch_size: 0", "batch_size must be more than 0"),
         (
@@ -42,7 +42,7 @@ def test_resuming(adance, tiny, tmp_path, bytes_under):
         ("class_path: adance.AdaNCE", "class_path: os.mkdir", "os.mkdir is not a class of adance"),
         ("    hidden:", "    hiden: 3\n    hidden:", "cannot make adance.MLP"),
         ("data: digits", "data: nope", "data source 'nope'"),
-        ("data: digits", "data: null", "does not say how to load its data"),
+        ("data: digits", "data: null", "cannot load the data, which were in memory"),
     ],
 )
 def test_a_broken_config(old, new, message, adance, tiny, tmp_path, bytes_under):

@@ -153,7 +153,7 @@ def test_samples_of_a_class(adance, tmp_path):
     assert np.array_equal(a, load("run").of_class(3).sample(4).clamp(-1, 1))
     assert adance("sample", "run", "--n", "4", "--label", "3", "--mask", "left", "--out", "d.npz").status == 0
     assert adance("score", "run", "digits", "--out", "e.csv").status == 0
-    assert "there is no class 10; they are 0 to 9" in adance("sample", "run", "--label", "10").error
+    assert "there is no class 10; classes are 0 to 9" in adance("sample", "run", "--label", "10").error
 
 
 KERNELS = ("Langevin", "MALA", "HMC", "RandomWalkMetropolis", "UnderdampedLangevin", "MomentumLangevin")

@@ -191,7 +191,7 @@ def test_a_run_on_data_in_memory_asks_for_them_again(tmp_path):
     data = adance.load_data(VECTORS)
     run = trained(data, 4)
     assert yaml.safe_load((tmp_path / "run/config.yaml").read_text())["data"] is None
-    with pytest.raises(InputError, match=r"does not say how to load its data.*data=\.\.\."):
+    with pytest.raises(InputError, match=r"cannot load the data, which were in memory.*data=\.\.\."):
         run.reload_data()
     with pytest.raises(InputError, match=r"data=\.\.\."):
         adance.Trainer.resume(tmp_path / "run", steps=6)

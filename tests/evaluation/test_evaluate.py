@@ -263,7 +263,7 @@ def test_data_that_changed_since_training_are_refused(tmp_path):
         adance.MLP((2,), [8]), adance.NCE(), data, Settings(steps=1, batch_size=8), tmp_path / "run", device="cpu"
     ).fit()
     np.save(tmp_path / "x.npy", 1000 * x + 5)
-    with pytest.raises(InputError, match="have changed since it was trained"):
+    with pytest.raises(InputError, match="have changed since training"):
         evaluate_run(run, Options(n=20))
 
 

@@ -40,7 +40,7 @@ def test_names_hold_nothing_that_a_folder_cannot():
 def test_no_axis_and_an_axis_twice_are_refused():
     with pytest.raises(InputError, match="at least one --over"):
         combinations([])
-    with pytest.raises(InputError, match="varied twice"):
+    with pytest.raises(InputError, match="given twice"):
         combinations([Axis("seed", ("0",)), Axis("seed", ("1",))])
 
 
@@ -50,5 +50,5 @@ def test_commas_inside_nested_brackets_do_not_separate():
 
 
 def test_one_number_written_in_two_ways_is_there_twice():
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="a value is repeated"):
         Axis.parse("lr=1e-3,0.001")

@@ -194,9 +194,7 @@ def test_a_sweeps_folder_is_no_run(command, said, sweep, tmp_path, capsys):
     sweep("--over", "seed=0,1", "--steps", "1")
     out = tmp_path / "sweep"
     assert main(command.format(out).split()) == 2
-    assert (
-        f"{out} is the folder of a sweep; give one of its runs, such as {out}/seed=0{said}" in capsys.readouterr().err
-    )
+    assert f"{out} is a sweep folder; give one of its runs, such as {out}/seed=0{said}" in capsys.readouterr().err
 
 
 def test_runs_of_one_sweep_have_the_same_data(sweep, tmp_path):

@@ -110,5 +110,5 @@ def test_what_does_not_fit_the_data_is_refused(pictures):
 
 def test_an_image_without_levels_is_not_dequantized(pictures):
     smooth = dataclasses.replace(pictures.transform, levels=None)
-    with pytest.raises(InputError, match="quantisation levels"):
+    with pytest.raises(InputError, match="quantization levels"):
         batches(dataclasses.replace(pictures, transform=smooth), dequantize=True)

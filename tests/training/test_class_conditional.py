@@ -101,7 +101,7 @@ def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
     assert not torch.allclose(one(x), run.energy(x, torch.full((5,), 1)))
     assert run.energy(x).le(one(x) + 1e-6).all()
     for label in (-1, 3):
-        with pytest.raises(InputError, match=f"there is no class {label}; they are 0 to 2"):
+        with pytest.raises(InputError, match=f"there is no class {label}; classes are 0 to 2"):
             run.of_class(label)
     with pytest.raises(InputError, match="at least 2 classes, got 1"):
         ClassMLP((2,), classes=1)
@@ -110,7 +110,7 @@ def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
 def test_data_without_fitting_labels_are_refused(data, tmp_path):
     bare = Dataset("bare", "vector", data.train, data.test, Identity())
     for labelled, count, message in [
-        (bare, 3, "bare has no labels, which the ClassMLP takes as its condition"),
+        (bare, 3, "bare has no labels, which ClassMLP needs as its condition"),
         (data, 2, "the data's labels are 0 to 2, the energy's classes 0 to 1"),
     ]:
         with pytest.raises(InputError, match=message):
@@ -149,7 +149,7 @@ class OfClass(nn.Module):
 def test_any_energy_given_labels_is_trained_and_its_samples_drawn(objective, tmp_path):
     data = load_data("digits")
     trainer = Trainer(OfClass(), objective(), data, Settings(steps=4, batch_size=16), tmp_path / "run", profile=True)
-    with pytest.warns(UserWarning, match="cannot make its energy again"):
+    with pytest.warns(UserWarning, match="cannot rebuild the energy"):
         run = trainer.fit()
     assert (tmp_path / "run" / "samples" / "00000004.png").exists()
     assert "GFLOP/s" in trainer.profile_table

@@ -158,7 +158,7 @@ def test_ctrl_c_writes_a_checkpoint_where_it_stopped(tmp_path):
     assert process.returncode == 130
     last = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
     how = f"interrupted at step {last['step']}; to continue: adance train --resume {out}"
-    assert error.splitlines() == ["interrupted: writing a checkpoint", f"adance train: error: {how}"]
+    assert error.splitlines() == ["adance: warning: interrupted: writing a checkpoint", f"adance train: error: {how}"]
     assert load(out).step == last["step"] > 0
     trainer = Trainer.resume(out, steps=last["step"] + 5, show_progress=False)
     assert trainer.step == last["step"]

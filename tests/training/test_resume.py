@@ -87,7 +87,7 @@ def test_resuming_a_finished_run_changes_nothing(train, tmp_path):
 
 def test_fewer_steps_than_were_taken_are_refused(train, tmp_path):
     train("image")
-    with pytest.raises(InputError, match="20 steps already"):
+    with pytest.raises(InputError, match="already has 20 steps"):
         Trainer.resume(tmp_path / "run", steps=10)
 
 
@@ -135,7 +135,7 @@ def test_random_numbers_go_on_from_a_new_seed_on_another_kind_of_device(train, t
     train("image")
     path = tmp_path / "run" / "checkpoints" / "00000020" / "random.safetensors"
     save_tensors({"generator": torch.zeros(16, dtype=torch.uint8)}, path)
-    with pytest.warns(UserWarning, match="another kind of device"):
+    with pytest.warns(UserWarning, match="another type of device"):
         trainer = Trainer.resume(tmp_path / "run", steps=25, show_progress=False)
     assert trainer.fit().step == 25
 
@@ -167,7 +167,7 @@ def test_a_run_with_batch_norm_that_was_insisted_on_resumes(tmp_path, points):
 
 def test_the_data_are_needed_where_the_config_does_not_say_how_to_load_them(train, tmp_path):
     train("nce")
-    with pytest.raises(InputError, match="does not say how to load its data"):
+    with pytest.raises(InputError, match="cannot load the data, which were in memory"):
         Trainer.resume(tmp_path / "run")
 
 
@@ -190,7 +190,7 @@ def test_data_that_changed_are_refused(tmp_path):
     settings = Settings(steps=2, batch_size=8)
     Trainer(MLP((2,), (4,)), NCE(), load_data(path), settings, tmp_path / "run", show_progress=False).fit()
     np.save(path, 50 * rows.numpy() + 7)
-    with pytest.raises(InputError, match="have changed since it was trained"):
+    with pytest.raises(InputError, match="have changed since training"):
         Trainer.resume(tmp_path / "run", steps=4)
 
 

@@ -45,7 +45,7 @@ def test_what_changes_nothing_is_told_of(settings, recwarn):
     x, energy, plan = torch.randn(64, 2), MLP((2,)), NCE().chain_plan(Setting((2,), 64))
     speed.chain_options(plan, energy, x, Settings())
     assert not recwarn
-    with pytest.warns(UserWarning, match="the objective runs no chains, so compile and chain_dtype change nothing"):
+    with pytest.warns(UserWarning, match="the objective runs no chains: compile and chain_dtype have no effect"):
         speed.chain_options(plan, energy, x, Settings(**settings))
 
 

@@ -197,9 +197,11 @@ def test_metrics_have_the_held_out_energy_and_the_rate(train, tmp_path, digits):
 def test_an_energy_that_does_not_say_how_it_was_made_is_given_again_to_open_the_run(points, tmp_path):
     settings = Settings(steps=3, batch_size=16)
     trainer = Trainer(Quadratic(), NCE(), points, settings, tmp_path / "run", show_progress=False)
-    with pytest.warns(UserWarning, match=r"cannot make its energy again: .*Quadratic does not remember"):
+    with pytest.warns(UserWarning, match=r"cannot rebuild the energy: .*Quadratic does not remember"):
         run = trainer.fit()
-    with pytest.raises(InputError, match=r"how its energy, a .*Quadratic, is made; give it to adance\.load"):
+    with pytest.raises(
+        InputError, match=r"the energy, because .*Quadratic did not record .* Pass the energy: adance\.load"
+    ):
         load(tmp_path / "run")
     x = torch.ones(2, 3)
     assert torch.equal(load(tmp_path / "run", energy=Quadratic()).score(x), run.score(x))
@@ -210,12 +212,14 @@ def test_an_objective_of_any_law_is_trained_and_its_run_opened(points, tmp_path)
     law = torch.distributions.MultivariateNormal(torch.zeros(3), 4 * torch.eye(3))
     energy, objective = adance.MLP((3,), [8]), Contrastive(Logistic(), FixedNoise(law), LogRatio(constant="learned"))
     trainer = Trainer(energy, objective, points, Settings(steps=3), tmp_path / "run", show_progress=False)
-    with pytest.warns(UserWarning, match=r"cannot make its objective again: .*MultivariateNormal"):
+    with pytest.warns(UserWarning, match=r"cannot rebuild the objective: .*MultivariateNormal"):
         run = trainer.fit()
     again = load(tmp_path / "run")
     assert again.kernel is None
     assert again.log_normalizer == run.log_normalizer
-    with pytest.raises(InputError, match=r"how its objective, a .*Contrastive, is made; give it to adance\.Trainer"):
+    with pytest.raises(
+        InputError, match=r"because .*Contrastive did not record .* Pass the objective: adance\.Trainer"
+    ):
         Trainer.resume(tmp_path / "run", points, steps=5)
     Trainer.resume(tmp_path / "run", points, None, objective, steps=5, show_progress=False).fit()
 
@@ -239,7 +243,7 @@ def test_parts_that_remember_but_could_not_be_made_again_are_told_of(points, tmp
     trainer = Trainer(
         adance.MLP((3,), [8]), objective, points, Settings(steps=3), tmp_path / "run", show_progress=False
     )
-    with pytest.warns(UserWarning, match=r"cannot make its objective again"):
+    with pytest.warns(UserWarning, match=r"cannot rebuild the objective"):
         run = trainer.fit()
     assert load(tmp_path / "run").log_normalizer == run.log_normalizer
 
@@ -284,7 +288,7 @@ def test_a_folder_that_another_trainer_has_taken_meanwhile(points, parts, tmp_pa
     ("energy", "message"),
     [
         (nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1)), r"returned shape \(2, 1\) for 2 events; .* shape \(2,\)"),
-        (nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)), r"cannot take events of shape \(3,\) of points: .*5"),
+        (nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)), r"does not accept events of shape \(3,\) of points: .*5"),
         (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), "batch normalisation"),
     ],
 )

@@ -17,7 +17,7 @@ def test_a_run_says_what_it_does(parts, digits, tmp_path, caplog):
     energy, objective = parts("image")
     Trainer(energy, objective, digits, Settings(steps=3, batch_size=16, log_every=1), tmp_path / "run").fit()
     lines = caplog.messages
-    assert lines[0].startswith("training MLP of ")
+    assert lines[0].startswith("training MLP with ")
     assert lines[0].endswith(f" rows: steps 0 to 3 on cpu, into {tmp_path / 'run'}")
     assert lines[-2].startswith("step 3/3  ")
     assert lines[-1].startswith("drawing 64 samples: chains of ")

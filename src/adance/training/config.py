@@ -54,7 +54,9 @@ def _describe(part: object, name: str, again: str) -> dict[str, Any]:
     except InputError as error:
         described, reason = {"class_path": path, "init_args": None}, str(error)
     if reason:
-        warnings.warn(f"config.yaml cannot rebuild the {name}: {reason}. Pass it again: {again}", stacklevel=5)
+        warnings.warn(
+            f"config.yaml cannot rebuild the {name}: {reason}. To open the run, pass it: {again}", stacklevel=5
+        )
     return described
 
 
@@ -112,7 +114,8 @@ def _known(config: Mapping[str, Any], name: str, again: str) -> Mapping[str, Any
     described: Mapping[str, Any] = config[name]
     if described.get("init_args", {}) is None:
         raise InputError(
-            f"config.yaml cannot rebuild the {name}, a {described['class_path']}: no arguments. Pass it: {again}"
+            f"config.yaml cannot rebuild the {name}, because {described['class_path']} did not record its arguments. "
+            f"Pass the {name}: {again}"
         )
     return described
 

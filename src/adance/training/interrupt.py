@@ -22,7 +22,7 @@ def interrupt_flag() -> Iterator[threading.Event]:
 
     def ask(number: int, frame: object) -> None:
         signal.signal(signal.SIGINT, before)
-        log.info("interrupted: writing a checkpoint")
+        log.warning("interrupted: writing a checkpoint")
         asked.set()
 
     before = signal.signal(signal.SIGINT, ask)
