@@ -40,7 +40,7 @@ class Boltzmann(Configurable, nn.Module):
         super().__init__()
         self.init_args["generator"] = None
         if hidden < 0 or std < 0:
-            raise InputError(f"a Boltzmann machine needs hidden ≥ 0 and std ≥ 0, got {hidden} and {std}")
+            raise InputError(f"a Boltzmann machine needs hidden ≥ 0 and std ≥ 0, got {hidden=} and {std=}")
         self.event_shape = tuple(event_shape)
         self.visible, self.hidden = count_units(self.event_shape), hidden
         self.joint = Pairwise((self.visible + hidden,), units)

@@ -48,7 +48,7 @@ class RBM(Configurable, nn.Module):
         super().__init__()
         self.init_args["generator"] = None
         if hidden < 1 or std < 0:
-            raise InputError(f"an RBM needs hidden ≥ 1 and std ≥ 0, got {hidden} and {std}")
+            raise InputError(f"an RBM needs hidden ≥ 1 and std ≥ 0, got {hidden=} and {std=}")
         self.event_shape, self.low = tuple(event_shape), low_value(units)
         visible = count_units(self.event_shape)
         self.weight = nn.Parameter(std * torch.randn(visible, hidden, generator=generator))

@@ -47,7 +47,7 @@ class Flow(NoiseRecipe):
             raise InputError(f"unknown kind of flow {kind!r}: use spline or affine")
         if not (transforms >= 1 and fit_steps >= 0 and fit_lr > 0):
             raise InputError(
-                f"a flow needs transforms ≥ 1, fit_steps ≥ 0 and fit_lr > 0, got {transforms}, {fit_steps}, {fit_lr}"
+                f"a flow needs transforms ≥ 1, fit_steps ≥ 0 and fit_lr > 0, got {transforms=}, {fit_steps=}, {fit_lr=}"
             )
         self.kind, self.transforms, self.hidden = kind, transforms, tuple(hidden)
         self.fit_steps, self.fit_lr, self.adversarial = fit_steps, fit_lr, adversarial

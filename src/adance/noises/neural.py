@@ -52,7 +52,7 @@ class NeuralSampler(NoiseRecipe):
         if not (0 <= base_weight < 1 and entropy >= 0 and marginal_draws >= 1 and min_std > 0):
             raise InputError(
                 "a neural sampler needs base_weight in [0, 1), entropy ≥ 0, marginal_draws ≥ 1 and min_std > 0, got "
-                f"{base_weight}, {entropy}, {marginal_draws}, {min_std}"
+                f"{base_weight=}, {entropy=}, {marginal_draws=}, {min_std=}"
             )
         if gradient not in ("reparameterized", "reinforce"):
             raise InputError(f"unknown gradient {gradient!r}: use reparameterized or reinforce")

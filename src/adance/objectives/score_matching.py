@@ -67,7 +67,7 @@ class ScoreMatching(Objective):
             raise InputError(f"unknown directions {directions!r}: use rademacher or gaussian")
         if not (projections >= 1 and step > 0 and chunk >= 1):
             raise InputError(
-                f"ScoreMatching needs projections ≥ 1, step > 0 and chunk ≥ 1, got {projections}, {step}, {chunk}"
+                f"ScoreMatching needs projections ≥ 1, step > 0 and chunk ≥ 1, got {projections=}, {step=}, {chunk=}"
             )
         self.kind, self.projections, self.directions = kind, projections, directions
         self.step, self.chunk = step, chunk

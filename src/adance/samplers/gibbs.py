@@ -62,7 +62,7 @@ class Gibbs(Kernel):
     ) -> None:
         if not (steps >= 0 and temperature > 0 and (updates is None or updates >= 1)):
             raise InputError(
-                f"Gibbs needs steps ≥ 0, temperature > 0 and updates ≥ 1, got {steps}, {temperature}, {updates}"
+                f"Gibbs needs steps ≥ 0, temperature > 0 and updates ≥ 1, got {steps=}, {temperature=}, {updates=}"
             )
         if scan not in ("systematic", "random"):
             raise InputError(f"unknown scan {scan!r}: use systematic or random")
@@ -149,7 +149,7 @@ class BlockGibbs(Kernel):
 
     def __init__(self, steps: int = 100, blocks: Sequence[BlockUpdate] | None = None, temperature: float = 1.0) -> None:
         if not (steps >= 0 and temperature > 0):
-            raise InputError(f"BlockGibbs needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+            raise InputError(f"BlockGibbs needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
         self.steps, self.blocks, self._temperature = steps, blocks, temperature
 
     @property

@@ -42,7 +42,7 @@ class GibbsWithGradients(Kernel):
 
     def __init__(self, steps: int = 200, temperature: float = 1.0, values: tuple[float, float] | None = None) -> None:
         if not (steps >= 0 and temperature > 0):
-            raise InputError(f"GibbsWithGradients needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+            raise InputError(f"GibbsWithGradients needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
         self.steps, self._temperature = steps, temperature
         self.values = None if values is None else check_values(values)
 

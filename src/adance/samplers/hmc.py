@@ -135,11 +135,11 @@ class HMC(SplitKernel):
         if not (steps >= 0 and step_size > 0 and leapfrog_steps >= 1 and temperature > 0 and 0 <= jitter < 1):
             raise InputError(
                 "HMC needs steps ≥ 0, step_size > 0, leapfrog_steps ≥ 1, temperature > 0 and jitter in [0, 1), got "
-                f"{steps}, {step_size}, {leapfrog_steps}, {temperature}, {jitter}"
+                f"{steps=}, {step_size=}, {leapfrog_steps=}, {temperature=}, {jitter=}"
             )
         if not (0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
-                f"HMC needs target_acceptance in (0, 1) and adaptation ≥ 0, got {target_acceptance}, {adaptation}"
+                f"HMC needs target_acceptance in (0, 1) and adaptation ≥ 0, got {target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self.leapfrog_steps = steps, step_size, leapfrog_steps
         self.gradients_per_step = leapfrog_steps

@@ -52,7 +52,7 @@ class MALA(SplitKernel):
         if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
                 "MALA needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and adaptation ≥ 0, "
-                f"got {steps}, {step_size}, {temperature}, {target_acceptance}, {adaptation}"
+                f"got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self._temperature = steps, step_size, temperature
         self.target_acceptance, self.adaptation = target_acceptance, adaptation

@@ -53,7 +53,7 @@ class RandomWalkMetropolis(SplitKernel):
         if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
                 "RandomWalkMetropolis needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and "
-                f"adaptation ≥ 0, got {steps}, {step_size}, {temperature}, {target_acceptance}, {adaptation}"
+                f"adaptation ≥ 0, got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self._temperature = steps, step_size, temperature
         self.target_acceptance, self.adaptation = target_acceptance, adaptation
@@ -127,7 +127,7 @@ class MetropolisHastings(Kernel):
         if not callable(getattr(proposal, "sample", None)):
             raise InputError(f"proposal={type(proposal).__name__} has no method sample(x, generator)")
         if not (steps >= 0 and temperature > 0):
-            raise InputError(f"MetropolisHastings needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+            raise InputError(f"MetropolisHastings needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
         self.proposal, self.steps, self._temperature = proposal, steps, temperature
 
     @property

@@ -56,7 +56,7 @@ class MomentumLangevin(Kernel):
         ):
             raise InputError(
                 "MomentumLangevin needs steps ≥ 0, step_size > 0, momentum in [0, 1), noise_std ≥ 0 and temperature ≥ "
-                f"0, got {steps}, {step_size}, {momentum}, {noise_std}, {temperature}"
+                f"0, got {steps=}, {step_size=}, {momentum=}, {noise_std=}, {temperature=}"
             )
         if bounds is not None and not bounds[0] < bounds[1]:
             raise InputError(f"MomentumLangevin needs bounds (low, high) with low < high, got {tuple(bounds)}")

@@ -63,7 +63,7 @@ class Annealed(Kernel):
         shape: Literal["geometric", "linear"] = "geometric",
     ) -> None:
         if steps < 1:
-            raise InputError(f"Annealed needs steps ≥ 1, got {steps}")
+            raise InputError(f"Annealed needs steps ≥ 1, got {steps=}")
         if shape not in ("geometric", "linear"):
             raise InputError(f"unknown shape {shape!r}: use geometric or linear")
         ranges = {"step_size": step_size, "noise_std": noise_std, "temperature": temperature}

@@ -70,7 +70,7 @@ class Tempering(Kernel):
         if len(ladder) < 2 or not rising or not ladder[0] > 0:
             raise InputError(f"Tempering needs two or more increasing temperatures above 0, got {ladder}")
         if steps is not None and steps < 0:
-            raise InputError(f"Tempering needs steps ≥ 0, got {steps}")
+            raise InputError(f"Tempering needs steps ≥ 0, got {steps=}")
         if not kernel.temperature > 0:
             raise InputError("Tempering needs a kernel whose temperature is above 0")
         self.kernel, self.temperatures = kernel, ladder

@@ -49,7 +49,7 @@ class UnderdampedLangevin(Kernel):
         if not (steps >= 0 and step_size > 0 and friction > 0 and temperature > 0):
             raise InputError(
                 "UnderdampedLangevin needs steps ≥ 0, step_size > 0, friction > 0 and temperature > 0, got "
-                f"{steps}, {step_size}, {friction}, {temperature}"
+                f"{steps=}, {step_size=}, {friction=}, {temperature=}"
             )
         self.steps, self.step_size, self.friction, self._temperature = steps, step_size, friction, temperature
 
