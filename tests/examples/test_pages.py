@@ -18,6 +18,7 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
     ("page", "commands"),
     [
         ("README.md", False),
+        ("docs/introduction.md", False),
         ("docs/energy-models.md", False),
         ("docs/objectives.md", False),
         ("docs/samplers.md", False),

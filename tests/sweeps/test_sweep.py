@@ -87,7 +87,7 @@ def test_other_settings_in_the_same_folder_are_refused(sweep):
     ("options", "said"),
     [
         (["--over", "objective.intervall=1,2"], "intervall"),
-        (["--over", "objective.rejuvenation=0.1,2"], "rejuvenation is a probability, at most 1, got 2"),
+        (["--over", "objective.rejuvenation=0.1,2"], "rejuvenation must be at most 1, got 2"),
         (["--over", "steps=-1,5"], "steps must be 0 or more"),
         (["--over", "out=a,b"], "cannot be varied"),
         (["--over", "seed=0", "--resume", "x"], "--resume is for adance train"),

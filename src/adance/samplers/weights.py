@@ -1,4 +1,4 @@
-"""Importance weights: effective sample size, resampling, and the step that keeps enough of it."""
+"""Importance weights: effective sample size, resampling, and the longest step that keeps enough of it."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ def effective_sample_share(log_weights: Tensor) -> Tensor:
 
 
 def finite_sample_share(log_weights: Tensor) -> Tensor:
-    """As :func:`effective_sample_share`, where weights that are not finite count as 0."""
+    """Like :func:`effective_sample_share`, but weights that are not finite count as 0."""
     log_weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf)
     return effective_sample_share(log_weights).nan_to_num(0.0)
 
@@ -22,7 +22,7 @@ def longest_step(keeps: Callable[[float], bool], rest: float, shortest: float, h
     """The longest step of at most ``rest`` that ``keeps`` enough of the effective sample size, by bisection.
 
     Args:
-        keeps: Whether a step does; true of 0, and of every step below one of which it is true.
+        keeps: Whether a step keeps enough; true for 0, and monotone.
         rest: The longest step.
         shortest: Returned if no longer one keeps enough.
         halvings: Bisections.
@@ -37,13 +37,13 @@ def longest_step(keeps: Callable[[float], bool], rest: float, shortest: float, h
 
 
 def resampled_rows(x: Tensor, log_weights: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Rows ``(M,)`` of ``x`` ``(M, *event)``, each repeated as often as its weight ``exp(log_weights)`` ``(M,)`` says.
+    """Rows ``(M,)`` of ``x`` ``(M, *event)``, resampled with weights ``exp(log_weights)`` ``(M,)``.
 
     Systematic: a row with the share w of all weight appears ``w·M`` times, rounded up or down, and so does each set of
     rows that are neighbors in a random direction, such as a mode. Weights that are not finite count as 0; without any
     finite weight every row appears once.
     """
-    # on the CPU, since not every device has the float64 that keeps equal weights equal
+    # on the CPU, since not every device has float64, which equal weights need to stay equal
     weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf).cpu().double().softmax(0)
     weights = torch.where(weights.isfinite().all(), weights, 1 / len(weights))
     flat = x.flatten(1)
