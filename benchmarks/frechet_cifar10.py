@@ -18,7 +18,7 @@ import adance
 from adance.evaluation.distances import frechet_distance, kernel_distance
 from adance.evaluation.extractor import extract
 from adance.evaluation.find_extractor import find_extractor
-from adance.evaluation.manifolds import precision_recall
+from adance.evaluation.precision_recall import precision_recall
 from adance.evaluation.reference import Reference
 
 

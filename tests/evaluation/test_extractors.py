@@ -5,7 +5,7 @@ import torch
 
 from adance.data import load_data
 from adance.errors import InputError
-from adance.evaluation import scripted
+from adance.evaluation import inception
 from adance.evaluation.classifier import Classifier, make_network
 from adance.evaluation.extractor import classify, extract
 from adance.evaluation.find_extractor import find_extractor
@@ -57,7 +57,7 @@ def test_inception_is_fetched_once_into_the_hub_cache(stand_in, cache, digits, m
     monkeypatch.setattr(torch.hub, "download_url_to_file", fetch)
     for _ in range(2):
         find_extractor("inception", digits)
-    assert fetched == [scripted.INCEPTION_URL]
+    assert fetched == [inception.INCEPTION_URL]
     (cache / "torch" / "hub" / "checkpoints" / "inception-2015-12-05.pt").unlink()
 
 

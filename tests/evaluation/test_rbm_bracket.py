@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from adance.evaluation.annealing import plan
+from adance.evaluation.ais import plan
 from adance.evaluation.bracket import bracket_log_z
 from adance.evaluation.bridge import Bridge
 from adance.samplers.kernel import Kernel, StepInfo

@@ -3,7 +3,7 @@ from io import StringIO
 from rich.console import Console
 
 from adance.evaluation.evaluate import Evaluation
-from adance.evaluation.figures import Figure
+from adance.evaluation.measurement import Measurement
 from adance.evaluation.tables import print_tables
 
 MEASURES = {
@@ -13,16 +13,18 @@ MEASURES = {
 }
 
 
-def shown(figures, width=80):
+def shown(measurements, width=80):
     out = StringIO()
     about = {"run": "runs/table", "step": 5, "weights": "last"}
-    print_tables(Evaluation(about, figures), Console(file=out, width=width))
+    print_tables(Evaluation(about, measurements), Console(file=out, width=width))
     return out.getvalue()
 
 
 def of_samples(name, chain_length):
     return [
-        Figure("samples", measure, title, -0.01235, better="lower", samples=name, n=1000, chain_length=chain_length)
+        Measurement(
+            "samples", measure, title, -0.01235, better="lower", samples=name, n=1000, chain_length=chain_length
+        )
         for measure, title in MEASURES.items()
     ]
 
@@ -40,18 +42,20 @@ def test_measures_of_vectors_fit_80_columns_a_line_for_each_set_of_samples():
 
 def test_whoever_has_many_measures_still_sees_of_what_they_are():
     more = [
-        Figure("samples", f"measure {i}", "discrimination of " + "abcdefgh"[i], 1.5, 0.25, samples="default from noise")
+        Measurement(
+            "samples", f"measure {i}", "discrimination of " + "abcdefgh"[i], 1.5, 0.25, samples="default from noise"
+        )
         for i in range(5)
     ]
     assert "default" in shown(more)
 
 
 def test_training_rows_are_best_not_told_from_held_out_ones():
-    figures = [
-        Figure("outliers", "auroc", f"AUROC of −E, {name}", value, better=better, samples=name)
+    measurements = [
+        Measurement("outliers", "auroc", f"AUROC of −E, {name}", value, better=better, samples=name)
         for name, value, better in (("noise", 0.97, "higher"), ("training rows", 0.49, None))
     ]
-    lines = shown(figures).splitlines()
+    lines = shown(measurements).splitlines()
     assert any(line.startswith("AUROC of −E, noise ↑") for line in lines)
     assert any(line.startswith("AUROC of −E, training rows ≈½") for line in lines)
     assert "≈½ near 0.5" in " ".join(lines)

@@ -34,7 +34,7 @@ def run(argv: list[str]) -> None:
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
     print_tables(result, Console(width=None if sys.stdout.isatty() else 120))
-    print(f"figures: {path}")
+    print(f"measurements: {path}")
 
 
 def is_current(folder: Path, argv: list[str]) -> bool:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from adance.energies.energy import Energy, reading
-from adance.evaluation.annealing import Schedule, anneal_backward, anneal_forward, plan
+from adance.evaluation.ais import Schedule, anneal_backward, anneal_forward, plan
 from adance.evaluation.bridge import Bridge, log_mean_exp
 from adance.samplers.kernel import Kernel
 

@@ -13,17 +13,17 @@ from torch import Tensor
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.claim import missing_claims
 from adance.evaluation.class_pictures import save_class_pictures
 from adance.evaluation.classifier import Classifier
-from adance.evaluation.draws import Draw, choose_draws, draw
 from adance.evaluation.extractor import Extractor
-from adance.evaluation.figures import Figure
 from adance.evaluation.find_extractor import find_extractor
 from adance.evaluation.image_measures import SPLITS, measure_features
 from adance.evaluation.likelihood import CHAINS, measure_likelihood
+from adance.evaluation.measurement import Measurement
+from adance.evaluation.normalizable import why_unnormalized
 from adance.evaluation.outliers import load_outliers, measure_outliers
 from adance.evaluation.reference import Reference, Split, as_events, load_reference
+from adance.evaluation.schemes import SamplingScheme, choose_schemes, draw
 from adance.evaluation.vector_measures import measure_vectors
 from adance.training.given_data import check_same_data, describe_data, spread_rows
 from adance.training.run import Run
@@ -82,14 +82,14 @@ class Evaluation:
 
     Attributes:
         about: The run, the step and weights, the options, versions.
-        figures: Every number.
+        measurements: Every number.
         warnings: What was not measured, or must be read with care.
         pictures: Paths of pictures, relative to the run folder.
         seconds: Wall time.
     """
 
     about: dict[str, Any]
-    figures: list[Figure] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
     seconds: float = 0.0
@@ -102,7 +102,7 @@ class Evaluation:
             "seconds": round(self.seconds, 1),
             "warnings": self.warnings,
             "pictures": self.pictures,
-            "figures": [figure.as_json() for figure in self.figures],
+            "measurements": [m.as_json() for m in self.measurements],
         }
 
 
@@ -127,13 +127,13 @@ def evaluate_run(
     if data.event_shape != run.event_shape:
         raise InputError(f"{data.name} has events of shape {data.event_shape}, but the run needs {run.event_shape}")
     result = Evaluation(_about(run, data, options))
-    draws, outliers = choose_draws(run, options.samples), load_outliers(run, options.outliers)
+    draws, outliers = choose_schemes(run, options.samples), load_outliers(run, options.outliers)
     save_pictures = _measure_samples(run, data, options, draws, result, say)
     say("outliers")
-    result.figures += measure_outliers(run, data, outliers, n=options.n, seed=options.seed)
+    result.measurements += measure_outliers(run, data, outliers, n=options.n, seed=options.seed)
     _measure_density(run, data, options, result, say)
     save_pictures()
-    result.warnings += [f"{f.name}, {f.samples}: {f.note}" for f in result.figures if f.note and "n < d" in f.note]
+    result.warnings += [f"{f.name}, {f.samples}: {f.note}" for f in result.measurements if f.note and "n < d" in f.note]
     result.seconds = time.monotonic() - began
     return result
 
@@ -153,7 +153,12 @@ def _about(run: Run, data: Dataset, options: Options) -> dict[str, Any]:
 
 
 def _measure_samples(
-    run: Run, data: Dataset, options: Options, draws: list[Draw], result: Evaluation, say: Callable[[str], None]
+    run: Run,
+    data: Dataset,
+    options: Options,
+    draws: list[SamplingScheme],
+    result: Evaluation,
+    say: Callable[[str], None],
 ) -> Callable[[], None]:
     """Measure every set of samples; what is returned saves pictures of the first."""
     extractor, reference, first = None, None, None
@@ -163,14 +168,14 @@ def _measure_samples(
         reference = load_reference(extractor, data, options.split)
         if isinstance(extractor, Classifier):
             result.about["classifier_accuracy"] = round(extractor.accuracy, 4)
-    for i, way in enumerate(draws):
-        say(f"samples: {way.name}, drawing {options.n} chains of {way.steps} steps")
-        drawn = draw(run, way, options.n, options.seed)
-        say(f"samples: {way.name}, distances")
+    for i, scheme in enumerate(draws):
+        say(f"samples: {scheme.name}, drawing {options.n} chains of {scheme.steps} steps")
+        drawn = draw(run, scheme, options.n, options.seed)
+        say(f"samples: {scheme.name}, distances")
         for name, x in drawn.items():
             x = _finite(x, name, result)
-            _measure_set(run, data, options, extractor, reference, x, name, way.steps, result)
-        first = drawn[way.name] if i == 0 else first
+            _measure_set(run, data, options, extractor, reference, x, name, scheme.steps, result)
+        first = drawn[scheme.name] if i == 0 else first
     other: Split = "test" if options.split == "train" else "train"
     size = len(data.test if other == "test" else data.train)
     rows = torch.randperm(size, generator=torch.Generator().manual_seed(options.seed))[: options.n]
@@ -212,20 +217,20 @@ def _measure_set(
 ) -> None:
     about: dict[str, Any] = {"samples": name, "chain_length": chain_length, "seed": options.seed}
     if data.kind == "vector":
-        result.figures += measure_vectors(run, data, x, split=options.split, **about)
+        result.measurements += measure_vectors(run, data, x, split=options.split, **about)
     if extractor is not None and reference is not None:
-        result.figures += measure_features(x, reference, extractor, **about)
+        result.measurements += measure_features(x, reference, extractor, **about)
 
 
 def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluation, say: Callable[[str], None]) -> None:
-    missing = missing_claims(run)
+    missing = why_unnormalized(run)
     if missing and not options.force:
         result.warnings.append(
             f"log-likelihood not measured: the model claims no density ({'; '.join(missing)}); --force measures "
             "exp(−E/T) anyway"
         )
         return
-    result.figures += measure_likelihood(
+    result.measurements += measure_likelihood(
         run,
         data,
         n=options.n,
@@ -235,5 +240,5 @@ def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluati
         seed=options.seed,
         say=say,
     )
-    verdict = next(figure.note for figure in result.figures if figure.measure == "log_z_lower")
+    verdict = next(m.note for m in result.measurements if m.metric == "log_z_lower")
     result.warnings.append(f"log Z: {verdict}")

@@ -6,8 +6,8 @@ from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.classifier import Classifier
 from adance.evaluation.extractor import Extractor
+from adance.evaluation.inception import Inception, Scripted
 from adance.evaluation.pixels import Pixels
-from adance.evaluation.scripted import Inception, Scripted
 
 NAMES = ("inception", "classifier", "pixels")
 

@@ -6,8 +6,8 @@ from torch import Tensor
 
 from adance.evaluation.distances import frechet_distance, inception_score, kernel_distance
 from adance.evaluation.extractor import Extractor, classify, extract
-from adance.evaluation.figures import Figure
-from adance.evaluation.manifolds import precision_recall
+from adance.evaluation.measurement import Measurement
+from adance.evaluation.precision_recall import precision_recall
 from adance.evaluation.reference import KEPT_ROWS, Reference
 
 K, SPLITS = 3, 10
@@ -22,14 +22,14 @@ def measure_features(
     chain_length: int | None = None,
     seed: int = 0,
     splits: int = SPLITS,
-) -> list[Figure]:
+) -> list[Measurement]:
     """Fréchet and kernel distance, precision and recall, and the score of class probabilities where there are classes.
 
     Args:
         x: Events ``(n, *event)`` in the model's units, images in [−1, 1].
         reference: Of the same extractor.
         extractor: Whose features.
-        samples: What ``x`` is called in the figures.
+        samples: What ``x`` is called in the measurements.
         chain_length: Of the chains that drew ``x``.
         seed: Of subsets and splits; also noted as the seed of ``x``.
         splits: Parts of the Inception score.
@@ -48,8 +48,8 @@ def measure_features(
         "seed": seed,
     }
 
-    def figure(measure: str, name: str, value: float, n_reference: int | None, **more: object) -> Figure:
-        return Figure(measure=measure, name=name, value=value, n_reference=n_reference, **common, **more)  # type: ignore[arg-type]
+    def measurement(measure: str, name: str, value: float, n_reference: int | None, **more: object) -> Measurement:
+        return Measurement(metric=measure, name=name, value=value, n_reference=n_reference, **common, **more)  # type: ignore[arg-type]
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -59,22 +59,22 @@ def measure_features(
     compared = reference.rows[: max(len(x), K + 1)]
     precision, recall = precision_recall(compared, features[:KEPT_ROWS], K)
     rows = len(reference.rows)
-    figures = [
-        figure("frechet_distance", extractor.distance_name, distance, reference.n, better="lower", note=note),
-        figure(
+    measurements = [
+        measurement("frechet_distance", extractor.distance_name, distance, reference.n, better="lower", note=note),
+        measurement(
             "kernel_distance", _named(extractor, "kernel distance"), kernel, rows, spread=kernel_spread, better="lower"
         ),
-        figure("precision", _named(extractor, f"precision, k = {K}"), precision, len(compared), better="higher"),
-        figure("recall", _named(extractor, f"recall, k = {K}"), recall, len(compared), better="higher"),
+        measurement("precision", _named(extractor, f"precision, k = {K}"), precision, len(compared), better="higher"),
+        measurement("recall", _named(extractor, f"recall, k = {K}"), recall, len(compared), better="higher"),
     ]
     log_probabilities = classify(extractor, x)
     if log_probabilities is not None:
         score, spread = inception_score(log_probabilities, splits=splits, seed=seed)
         name = "Inception score" if extractor.name == "inception" else f"{extractor.name} score (Inception's formula)"
-        figures.append(
-            figure("inception_score", name, score, None, spread=spread, better="higher", note=f"{splits} splits")
+        measurements.append(
+            measurement("inception_score", name, score, None, spread=spread, better="higher", note=f"{splits} splits")
         )
-    return figures
+    return measurements
 
 
 def _named(extractor: Extractor, measure: str) -> str:

@@ -10,12 +10,12 @@ from torch import Tensor
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Density, Uniform
 from adance.errors import InputError
-from adance.evaluation.annealing import plan
+from adance.evaluation.ais import plan
 from adance.evaluation.bracket import Bracket, bracket_log_z
 from adance.evaluation.bridge import Bridge
-from adance.evaluation.claim import continuous_rows, density_base, missing_claims
-from adance.evaluation.figures import Figure
 from adance.evaluation.grid import REACH, grid_log_z
+from adance.evaluation.measurement import Measurement
+from adance.evaluation.normalizable import continuous_rows, density_base, why_unnormalized
 from adance.samplers.chains import run_chains
 from adance.samplers.mala import MALA
 from adance.training.run import Run
@@ -35,7 +35,7 @@ def measure_likelihood(
     force: bool = False,
     seed: int = 0,
     say: Callable[[str], None] = lambda what: None,
-) -> list[Figure]:
+) -> list[Measurement]:
     """Log Z as a bracket, and with it nats and bits per dimension of held-out rows; on the plane the grid's beside it.
 
     The backward run begins at chains of 500 MALA steps from training rows, at the model's own temperature.
@@ -53,7 +53,7 @@ def measure_likelihood(
     Raises:
         InputError: The model claims no density, and ``force`` is off; or its temperature is 0.
     """
-    missing = missing_claims(run)
+    missing = why_unnormalized(run)
     if missing and not force:
         raise InputError(
             f"{run.folder.path} claims no density: {'; '.join(missing)}; --force measures exp(−E/T) anyway"
@@ -73,7 +73,7 @@ def measure_likelihood(
 
     forced = f"the model claims no density ({'; '.join(missing)})" if missing else None
     common = {"group": "likelihood", "seed": seed, "chain_length": bracket.temperatures}
-    figures = _bracket_figures(bracket, chains, common, forced)
+    measurements = _bracket_measurements(bracket, chains, common, forced)
     rows = data.batch(torch.arange(min(n, len(data.test))), "test")
     rows, log_volumes = continuous_rows(run, rows, torch.Generator().manual_seed(seed))
     log_masses = log_volumes - run.score(rows).double() / T
@@ -83,10 +83,10 @@ def measure_likelihood(
             f"{outside} of {len(rows)} rows lie outside the chains' bounds, where the density is 0", forced
         )
     held_out = {**common, "split": "test", "n": len(rows), "samples": "held-out data"}
-    figures += _likelihood_figures(log_masses, bracket, rows[0].numel(), held_out, forced)
+    measurements += _likelihood_measurements(log_masses, bracket, rows[0].numel(), held_out, forced)
     if run.event_shape == (2,):
-        figures += _grid_figures(run, data, base, log_masses, T, held_out)
-    return figures
+        measurements += _grid_measurements(run, data, base, log_masses, T, held_out)
+    return measurements
 
 
 def _chains_of_model(run: Run, data: Dataset, bridge: Bridge, chains: int, generator: torch.Generator) -> Tensor:
@@ -97,21 +97,21 @@ def _chains_of_model(run: Run, data: Dataset, bridge: Bridge, chains: int, gener
     return run_chains(kernel, model, x.to(run.device), generator=generator, adapt=MODEL_STEPS // 2).x
 
 
-def _bracket_figures(bracket: Bracket, n: int, common: dict[str, Any], forced: str | None) -> list[Figure]:
+def _bracket_measurements(bracket: Bracket, n: int, common: dict[str, Any], forced: str | None) -> list[Measurement]:
     unsure = "" if bracket.closed else ", not an estimate"
     shared = {**common, "n": n, "samples": "annealed chains", "note": _joined(bracket.verdict, forced)}
     return [
-        Figure(measure="log_z_lower", name=f"log Z, from below{unsure}", value=bracket.lower, **shared),
-        Figure(measure="log_z_upper", name=f"log Z, from above{unsure}", value=bracket.upper, **shared),
-        Figure(
-            measure="log_z_forward",
+        Measurement(metric="log_z_lower", name=f"log Z, from below{unsure}", value=bracket.lower, **shared),
+        Measurement(metric="log_z_upper", name=f"log Z, from above{unsure}", value=bracket.upper, **shared),
+        Measurement(
+            metric="log_z_forward",
             name="log Z, annealed forward",
             value=bracket.forward,
             spread=bracket.forward_error,
             **{**shared, "note": f"effective sample size {bracket.forward_effective:.1f} of {bracket.chains}"},
         ),
-        Figure(
-            measure="log_z_backward",
+        Measurement(
+            metric="log_z_backward",
             name=f"log Z, annealed backward from {'exact samples' if bracket.exact else 'chains'}",
             value=bracket.backward,
             spread=bracket.backward_error,
@@ -120,19 +120,19 @@ def _bracket_figures(bracket: Bracket, n: int, common: dict[str, Any], forced: s
     ]
 
 
-def _likelihood_figures(
+def _likelihood_measurements(
     log_masses: Tensor, bracket: Bracket, size: int, common: dict[str, Any], forced: str | None
-) -> list[Figure]:
+) -> list[Measurement]:
     """Of ``log_masses`` ``(n,)``: log-densities of the rows in the data's units, without log Z."""
     mean, error = float(log_masses.mean()), float(log_masses.std()) / math.sqrt(len(log_masses))
-    figures, unsure = [], "" if bracket.closed else ", not an estimate"
+    measurements, unsure = [], "" if bracket.closed else ", not an estimate"
     for side, log_z in (("lower", bracket.upper), ("upper", bracket.lower)):
         nats = mean - log_z
         where = "from below" if side == "lower" else "from above"
         shared: dict[str, Any] = {**common, "note": _joined(bracket.verdict, forced)}
-        figures.append(
-            Figure(
-                measure=f"log_likelihood_{side}",
+        measurements.append(
+            Measurement(
+                metric=f"log_likelihood_{side}",
                 name=f"log-likelihood (nats), {where}{unsure}",
                 value=nats,
                 spread=error,
@@ -141,9 +141,9 @@ def _likelihood_figures(
             )
         )
         other = "upper" if side == "lower" else "lower"
-        figures.append(
-            Figure(
-                measure=f"bits_per_dimension_{other}",
+        measurements.append(
+            Measurement(
+                metric=f"bits_per_dimension_{other}",
                 name=f"bits per dimension, {'from above' if other == 'upper' else 'from below'}{unsure}",
                 value=-nats / size / math.log(2),
                 spread=error / size / math.log(2),
@@ -151,17 +151,17 @@ def _likelihood_figures(
                 **shared,
             )
         )
-    return figures
+    return measurements
 
 
-def _grid_figures(
+def _grid_measurements(
     run: Run,
     data: Dataset,
     base: Density,
     log_masses: Tensor,
     temperature: float,
     common: dict[str, Any],
-) -> list[Figure]:
+) -> list[Measurement]:
     if isinstance(base, Uniform):
         low, high = base.low.expand(2).to(run.device), base.high.expand(2).to(run.device)
         center, scale, where = (low + high) / 2, (high - low) / (2 * REACH), "grid of the chains' bounds"
@@ -173,10 +173,10 @@ def _grid_figures(
     note = f"{where}; a coarser one differs by {error:.1e} nats"
     nats = log_masses - log_z
     spread = float(nats.std()) / math.sqrt(len(nats))
-    figures = [
-        Figure(measure="log_z_grid", name="log Z, grid integral", value=log_z, group="likelihood", note=note),
-        Figure(
-            measure="log_likelihood_grid",
+    measurements = [
+        Measurement(metric="log_z_grid", name="log Z, grid integral", value=log_z, group="likelihood", note=note),
+        Measurement(
+            metric="log_likelihood_grid",
             name="log-likelihood (nats), grid integral",
             value=float(nats.mean()),
             spread=spread,
@@ -186,9 +186,9 @@ def _grid_figures(
     ]
     if data.density is not None:
         exact = data.density.log_prob(data.test[: len(nats)]).double()
-        figures.append(
-            Figure(
-                measure="kl_divergence",
+        measurements.append(
+            Measurement(
+                metric="kl_divergence",
                 name="KL(data ‖ model) (nats), grid integral",
                 value=float((exact - nats).mean()),
                 spread=float((exact - nats).std()) / math.sqrt(len(nats)),
@@ -196,7 +196,7 @@ def _grid_figures(
                 **{**shared, "note": note},
             )
         )
-    return figures
+    return measurements
 
 
 def _joined(*notes: str | None) -> str:

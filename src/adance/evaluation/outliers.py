@@ -8,7 +8,7 @@ from torch import Tensor
 from adance.data.dataset import Dataset
 from adance.data.load import load_for_model
 from adance.energies.analytic import Gaussian, Uniform
-from adance.evaluation.figures import Figure
+from adance.evaluation.measurement import Measurement
 from adance.training.run import Run
 
 
@@ -23,7 +23,7 @@ def auroc(inside: Tensor, outside: Tensor) -> float:
 
 def measure_outliers(
     run: Run, data: Dataset, given: Mapping[str, Tensor] | None = None, *, n: int = 1000, seed: int = 0
-) -> list[Figure]:
+) -> list[Measurement]:
     """AUROC of −E for held-out data against noise, interpolations, training rows, and the sets that are named.
 
     *Noise* is uniform on [−1, 1] for images and the fitted normal law for vectors. *Interpolations* lie half-way
@@ -45,9 +45,9 @@ def measure_outliers(
     sets["training rows"] = data.batch(_some(len(data.train), n, generator))
     energies = run.score(inside)
     return [
-        Figure(
+        Measurement(
             group="outliers",
-            measure="auroc",
+            metric="auroc",
             name=f"AUROC of −E, {name}",
             value=auroc(energies, run.score(x)),
             better=None if name == "training rows" else "higher",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from adance.data.dataset import Dataset
-from adance.evaluation.figures import Figure
+from adance.evaluation.measurement import Measurement
 from adance.evaluation.reference import Split
 from adance.evaluation.vectors import mode_coverage, sliced_wasserstein, squared_mmd, stein_discrepancy
 from adance.training.run import Run
@@ -23,7 +23,7 @@ def measure_vectors(
     samples: str = "samples",
     chain_length: int | None = None,
     seed: int = 0,
-) -> list[Figure]:
+) -> list[Measurement]:
     """MMD, sliced Wasserstein distance, kernel Stein discrepancy, and where modes are known their coverage.
 
     All are of vectors in the model's units (standardised columns, where the data were standardised).
@@ -33,7 +33,7 @@ def measure_vectors(
         data: Its data.
         x: Vectors ``(n, D)``; the first 2,000 where a measure grows with n².
         split: The split that they are compared with, as many rows as ``x`` has.
-        samples: What ``x`` is called in the figures.
+        samples: What ``x`` is called in the measurements.
         chain_length: Of the chains that drew ``x``.
         seed: Of the choice of rows and of directions; also noted as the seed of ``x``.
     """
@@ -52,16 +52,16 @@ def measure_vectors(
     two = {**common, "n": len(few), "n_reference": len(few_real), "better": "lower"}
     stein = stein_discrepancy(run.energy, few.to(run.device), T)
     wasserstein = sliced_wasserstein(x, real, generator=generator)
-    figures = [
-        Figure(measure="squared_mmd", name="squared MMD, Gaussian kernel", value=squared_mmd(few, few_real), **two),
-        Figure(
-            measure="sliced_wasserstein",
+    measurements = [
+        Measurement(metric="squared_mmd", name="squared MMD, Gaussian kernel", value=squared_mmd(few, few_real), **two),
+        Measurement(
+            metric="sliced_wasserstein",
             name="sliced Wasserstein distance",
             value=wasserstein,
             **{**two, "n": len(x), "n_reference": len(real)},
         ),
-        Figure(
-            measure="stein_discrepancy",
+        Measurement(
+            metric="stein_discrepancy",
             name="squared kernel Stein discrepancy from the model",
             value=stein,
             **{**two, "n_reference": None, "split": None},
@@ -73,20 +73,20 @@ def measure_vectors(
         covered, inside, distance = mode_coverage(x, modes, real)
         known = {**common, "n": len(x), "n_reference": len(real)}
         note = f"{len(modes)} modes"
-        figures += [
-            Figure(
-                measure="modes_covered",
+        measurements += [
+            Measurement(
+                metric="modes_covered",
                 name="share of modes covered",
                 value=covered,
                 better="higher",
                 note=note,
                 **known,
             ),
-            Figure(
-                measure="in_modes", name="share of samples in a mode", value=inside, better="higher", note=note, **known
+            Measurement(
+                metric="in_modes", name="share of samples in a mode", value=inside, better="higher", note=note, **known
             ),
-            Figure(
-                measure="mode_imbalance",
+            Measurement(
+                metric="mode_imbalance",
                 name="total variation of modes from equal",
                 value=distance,
                 better="lower",
@@ -94,4 +94,4 @@ def measure_vectors(
                 **known,
             ),
         ]
-    return figures
+    return measurements

@@ -11,7 +11,7 @@ from adance.energies.conditional import ConditionalEnergy, takes_condition
 from adance.training.run import Run
 
 
-def missing_claims(run: Run) -> list[str]:
+def why_unnormalized(run: Run) -> list[str]:
     """Why ``exp(−E/T)`` is not claimed to be the run's density; empty where it is.
 
     A density needs chains whose law it is, T = 1, and a finite integral: a Gaussian base in the energy, bounds of the

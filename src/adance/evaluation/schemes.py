@@ -16,7 +16,7 @@ NOISE_FREE = 10
 
 
 @dataclass(frozen=True)
-class Draw:
+class SamplingScheme:
     """One way to draw samples.
 
     Attributes:
@@ -34,7 +34,7 @@ class Draw:
     adapt: int = 0
 
 
-def all_draws(run: Run) -> list[Draw]:
+def all_schemes(run: Run) -> list[SamplingScheme]:
     """Every way that fits the run, what ``adance sample`` draws first.
 
     *Default* chains are those of ``adance sample``, *short-run* ones take as many steps as in training, *long-run* ones
@@ -50,7 +50,7 @@ def all_draws(run: Run) -> list[Draw]:
     lengths = {"default": default, "short-run": training, "long-run": longer}
     starts: list[tuple[Start, str]] = [("noise", "noise"), ("buffer", "the buffer")]
     return [
-        Draw(
+        SamplingScheme(
             name=f"{kind} from {what}",
             start=start,
             steps=steps,
@@ -63,21 +63,21 @@ def all_draws(run: Run) -> list[Draw]:
     ]
 
 
-def choose_draws(run: Run, chosen: Sequence[str]) -> list[Draw]:
+def choose_schemes(run: Run, chosen: Sequence[str]) -> list[SamplingScheme]:
     """Those whose names begin with one of ``chosen``; all for none.
 
     Raises:
         InputError: A choice fits no name.
     """
-    draws = all_draws(run)
+    draws = all_schemes(run)
     for choice in chosen:
-        if not any(way.name.startswith(choice) for way in draws):
-            names = "; ".join(way.name for way in draws)
+        if not any(scheme.name.startswith(choice) for scheme in draws):
+            names = "; ".join(scheme.name for scheme in draws)
             raise InputError(f"--samples {choice}: begins none of: {names}")
-    return [way for way in draws if not chosen or any(way.name.startswith(choice) for choice in chosen)]
+    return [scheme for scheme in draws if not chosen or any(scheme.name.startswith(choice) for choice in chosen)]
 
 
-def draw(run: Run, way: Draw, n: int, seed: int = 0) -> dict[str, Tensor]:
+def draw(run: Run, scheme: SamplingScheme, n: int, seed: int = 0) -> dict[str, Tensor]:
     """Samples ``(n, *event)`` in the model's units by name, images clamped to [−1, 1], on the CPU.
 
     The second set, where there is one, is of the same chains with the last steps noise-free. Rows may be non-finite
@@ -86,12 +86,14 @@ def draw(run: Run, way: Draw, n: int, seed: int = 0) -> dict[str, Tensor]:
     noisy: list[Tensor] = []
 
     def keep(step: int, x: Tensor) -> None:
-        if step == way.steps - way.noise_free:
+        if step == scheme.steps - scheme.noise_free:
             noisy.append(x.clone())
 
-    drawn = {way.name: run.sample(n, steps=way.steps, start=way.start, seed=seed, adapt=way.adapt, callback=keep)}
+    drawn = {
+        scheme.name: run.sample(n, steps=scheme.steps, start=scheme.start, seed=seed, adapt=scheme.adapt, callback=keep)
+    }
     kernel = run.sampler
-    if way.noise_free and isinstance(kernel, Langevin):
-        still = Langevin(way.noise_free, kernel.step_size, noise_std=0, bounds=kernel.bounds)
-        drawn[f"{way.name}, last {way.noise_free} noise-free"] = run_chains(still, run.energy, noisy[0]).x
+    if scheme.noise_free and isinstance(kernel, Langevin):
+        still = Langevin(scheme.noise_free, kernel.step_size, noise_std=0, bounds=kernel.bounds)
+        drawn[f"{scheme.name}, last {scheme.noise_free} noise-free"] = run_chains(still, run.energy, noisy[0]).x
     return {name: as_events(x, run.data["kind"]).cpu() for name, x in drawn.items()}

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measurement:
     """A number, and what it is of.
 
     Attributes:
         group: ``samples``, ``likelihood`` or ``outliers``.
-        measure: A short key that does not change with options, such as ``frechet_distance``.
+        metric: A short key that does not change with options, such as ``frechet_distance``.
         name: What a reader calls it, such as ``FID`` or ``kernel distance, pixels features``.
         value: The number; ``nan`` is written as null.
         spread: Standard deviation or standard error, as ``note`` or the documentation says.
@@ -28,7 +28,7 @@ class Figure:
     """
 
     group: str
-    measure: str
+    metric: str
     name: str
     value: float
     spread: float | None = None

@@ -5,7 +5,7 @@ import torch
 
 from adance.energies.analytic import Gaussian, Uniform
 from adance.errors import InputError
-from adance.evaluation.annealing import anneal_forward, plan
+from adance.evaluation.ais import anneal_forward, plan
 from adance.evaluation.bracket import Bracket, bracket_log_z
 from adance.evaluation.bridge import Bridge, log_mean_exp
 
