@@ -7,7 +7,7 @@ from adance.energies.analytic import Gaussian, Uniform
 from adance.errors import InputError
 from adance.evaluation.ais import anneal_forward, plan
 from adance.evaluation.bracket import Bracket, bracket_log_z
-from adance.evaluation.bridge import Bridge, log_mean_exp
+from adance.evaluation.bridge import Bridge
 
 D = 20
 LOG_Z = D / 2 * math.log(2 * math.pi)
@@ -135,14 +135,6 @@ def test_a_bracket_that_does_not_close_says_that_it_is_no_estimate(changed, word
 def test_backward_runs_from_chains_are_labelled():
     assert bracket().verdict == "bracket of 0.160 nats"
     assert "not at exact samples: no strict bound" in bracket(exact=False).verdict
-
-
-def test_log_mean_exp_by_hand():
-    value, error, effective = log_mean_exp(torch.tensor([1.0, 3.0], dtype=torch.float64).log() + 1000)
-    assert value == pytest.approx(1000 + math.log(2))
-    assert error == pytest.approx(0.5)  # sd √2 over √2 times mean 2
-    assert effective == pytest.approx(16 / 10)
-    assert math.isnan(log_mean_exp(torch.tensor([math.nan, 0.0]))[0])
 
 
 def test_the_box_is_folded_by_reflection():

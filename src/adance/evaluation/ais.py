@@ -6,13 +6,15 @@ import torch
 from torch import Tensor
 
 from adance.errors import InputError
-from adance.evaluation.bridge import Bridge, log_mean_exp
+from adance.evaluation.bridge import Bridge
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
+from adance.samplers.weights import effective_sample_share, longest_step
 
 WARMUP = 50
 HALVINGS = 50
+SHORTEST_STEP = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +79,9 @@ def _next(gap: Tensor, beta: float, target: float) -> float:
     """The largest β′ ≤ 1 at which the weights keep ``target`` of their effective sample size."""
 
     def keeps(step: float) -> bool:
-        return log_mean_exp(step * gap)[2] >= target * len(gap)
+        return bool(effective_sample_share(step * gap) >= target)
 
-    if keeps(1 - beta):
-        return 1.0
-    low, high = 0.0, 1 - beta
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
-    return min(1.0, beta + max(low, 1e-12))
+    return min(1.0, beta + longest_step(keeps, 1 - beta, SHORTEST_STEP, HALVINGS))
 
 
 @torch.no_grad()

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, reading
 from adance.evaluation.ais import Schedule, anneal_backward, anneal_forward, plan
-from adance.evaluation.bridge import Bridge, log_mean_exp
+from adance.evaluation.bridge import Bridge
 from adance.samplers.kernel import Kernel
+from adance.samplers.weights import log_mean_exp
 
 ERRORS = 3
 MIN_EFFECTIVE = 10

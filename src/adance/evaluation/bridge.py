@@ -1,7 +1,5 @@
 """The path of laws from a base that is known to a model that is not (Neal 2001)."""
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -59,16 +57,3 @@ class Bridge:
         if self.box is None:
             return self.base.log_prob(x)
         return x.new_full((len(x),), -float((self.box[1] - self.box[0]).log().sum()))
-
-
-def log_mean_exp(log_weights: Tensor) -> tuple[float, float, float]:
-    """``log mean w``, its standard error ``sd(w)/(√n mean w)``, and the effective sample size ``(Σw)²/Σw²``."""
-    n = len(log_weights)
-    log_weights = log_weights.double()
-    top = log_weights.max()
-    if not bool(top.isfinite()) or bool(log_weights.isnan().any()):
-        return math.nan, math.nan, 0.0
-    weights = (log_weights - top).exp()
-    mean = weights.mean()
-    error = float(weights.std(correction=1) / mean) / math.sqrt(n) if n > 1 else math.inf
-    return float(top + mean.log()), error, float(weights.sum().square() / weights.square().sum())
