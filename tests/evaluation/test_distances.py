@@ -7,7 +7,9 @@ import torch
 from torch import nn
 
 from adance.errors import InputError
-from adance.evaluation.distances import frechet_distance, inception_score, kernel_distance
+from adance.evaluation.frechet import frechet_distance
+from adance.evaluation.inception import inception_score
+from adance.evaluation.kid import kernel_distance
 from adance.evaluation.reference import Reference
 
 

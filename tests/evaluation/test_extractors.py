@@ -66,7 +66,7 @@ def test_a_failed_fetch_says_where_to_bring_the_file(digits, monkeypatch):
         raise OSError("no network")
 
     monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
-    with pytest.raises(InputError, match=r"cannot fetch .*no network.*bring the file to .*inception-2015-12-05.pt"):
+    with pytest.raises(InputError, match=r"cannot download .*no network.*copy the file to .*inception-2015-12-05.pt"):
         find_extractor("inception", digits)
 
 
@@ -83,7 +83,7 @@ def test_files_that_give_no_features_are_refused(digits, tmp_path):
     broken.write_bytes(b"no script")
     torch.jit.script(torch.nn.Identity()).save(str(odd))
     for path, message in (
-        (broken, "not a TorchScript file"),
+        (broken, "not a readable TorchScript file"),
         (odd, "one tensor"),
         (tmp_path / "none.pt", "no such file"),
     ):

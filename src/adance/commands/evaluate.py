@@ -13,7 +13,8 @@ from rich.console import Console
 from adance.commands.open_run import open_run
 from adance.commands.parser import make_parser
 from adance.errors import InputError
-from adance.evaluation.evaluate import Options, evaluate_run
+from adance.evaluation.evaluate import evaluate_run
+from adance.evaluation.options import Options
 from adance.evaluation.tables import print_tables
 from adance.training import load
 from adance.training.files import whole_file

@@ -1,6 +1,6 @@
-"""Annealed importance sampling (Neal 2001), forward and backward, over temperatures found by a pilot run."""
+"""Annealed importance sampling (AIS, Neal 2001), forward and backward, over temperatures found by a pilot run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -17,24 +17,26 @@ HALVINGS = 50
 SHORTEST_STEP = 1e-12
 
 
+def default_kernel() -> Kernel:
+    """MALA with one step at each temperature, which adapts quickly in the pilot run."""
+    return MALA(steps=1, step_size=0.1, adaptation=0.5)
+
+
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Temperatures of a path, and the step size of the kernel at each.
+    """Temperatures of a path, with the kernel that moves chains at each, and its step sizes.
 
     Attributes:
-        betas: ``(T + 1,)`` from 0 to 1, rising.
-        step_sizes: For each of the T after the first; ``None`` where the kernel does not adapt.
-        complete: Whether the pilot reached 1 before it ran out of temperatures; else the last jump is too long.
+        betas: ``(T + 1,)`` from 0 to 1, increasing.
+        step_sizes: For each of the T after the first; ``None`` if the kernel does not adapt.
+        complete: Whether the pilot reached 1 before it ran out of temperatures; otherwise the last jump is too long.
+        kernel: The kernel of the pilot.
     """
 
     betas: tuple[float, ...]
     step_sizes: tuple[Tensor | None, ...]
     complete: bool
-
-
-def default_kernel() -> Kernel:
-    """MALA, one step at each temperature, quick to adapt in the pilot."""
-    return MALA(steps=1, step_size=0.1, adaptation=0.5)
+    kernel: Kernel = field(default_factory=default_kernel)
 
 
 @torch.no_grad()
@@ -47,11 +49,19 @@ def plan(
     max_temperatures: int = 3000,
     generator: torch.Generator | None = None,
 ) -> Schedule:
-    """Temperatures at a constant effective sample size, by a pilot run whose chains are then thrown away.
+    """Choose temperatures at a constant effective sample size, by a pilot run whose chains are then discarded.
 
     From β the next is the one at which the weights ``exp((β′ − β)·gap)`` of the chains have an effective sample size of
     ``target`` times their number (by bisection). At each the kernel takes its steps and adapts its step size. Runs that
-    estimate use the schedule as it stands, so that adapting costs no bias.
+    estimate log Z use the schedule unchanged, so that adapting costs no bias.
+
+    Args:
+        bridge: From a base to the model.
+        kernel: Any kernel at temperature 1 (MALA, HMC); by default MALA with one step at each temperature.
+        target: Effective sample size after each step, as a share of the chains.
+        chains: Chains of the pilot run.
+        max_temperatures: Largest number of temperatures.
+        generator: Source of randomness.
 
     Raises:
         InputError: ``target`` is not in (0, 1).
@@ -72,7 +82,7 @@ def plan(
     if not complete:
         betas.append(1.0)
         step_sizes.append(step_size)
-    return Schedule(tuple(betas), tuple(step_sizes), complete)
+    return Schedule(tuple(betas), tuple(step_sizes), complete, kernel)
 
 
 def _next(gap: Tensor, beta: float, target: float) -> float:
@@ -86,41 +96,34 @@ def _next(gap: Tensor, beta: float, target: float) -> float:
 
 @torch.no_grad()
 def anneal_forward(
-    bridge: Bridge, schedule: Schedule, n: int, kernel: Kernel | None = None, generator: torch.Generator | None = None
+    bridge: Bridge, schedule: Schedule, n: int, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Chains from the base to the model.
+    """Run ``n`` chains from the base to the model.
 
     Returns:
-        Log-weights ``(n,)``, of which ``E[exp w] = Z``, so that ``log mean exp w`` lies below log Z in the mean; and
-        the chains' ends ``(n, *event)``.
+        Log-weights ``(n,)``, of which ``E[exp w] = Z``, so that ``log mean exp w`` is below log Z in the mean; and the
+        chains' ends ``(n, *event)``.
     """
-    kernel = kernel or default_kernel()
     x = bridge.base.sample(n, generator)
     log_weights = x.new_zeros(n, dtype=torch.float64)
     for i, step_size in enumerate(schedule.step_sizes, start=1):
         log_weights += (schedule.betas[i] - schedule.betas[i - 1]) * bridge.gap(x)
-        x = run_chains(kernel, bridge.at(schedule.betas[i]), x, generator=generator, step_size=step_size).x
+        energy = bridge.at(schedule.betas[i])
+        x = run_chains(schedule.kernel, energy, x, generator=generator, step_size=step_size).x
     return log_weights, bridge.place(x)
 
 
 @torch.no_grad()
-def anneal_backward(
-    bridge: Bridge,
-    schedule: Schedule,
-    x: Tensor,
-    kernel: Kernel | None = None,
-    generator: torch.Generator | None = None,
-) -> Tensor:
-    """Chains from the model to the base, from samples ``x`` ``(n, *event)`` of the model.
+def anneal_backward(bridge: Bridge, schedule: Schedule, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    """Run chains from samples ``x`` ``(n, *event)`` of the model to the base.
 
     Returns:
-        Log-weights ``(n,)``: for exact samples ``E[exp w] = 1/Z``, so that ``−log mean exp w`` lies above log Z in the
+        Log-weights ``(n,)``: for exact samples ``E[exp w] = 1/Z``, so that ``−log mean exp w`` is above log Z in the
         mean (Grosse et al. 2015).
     """
-    kernel = kernel or default_kernel()
     log_weights = x.new_zeros(len(x), dtype=torch.float64)
     for i in range(len(schedule.step_sizes), 0, -1):
         beta, step_size = schedule.betas[i], schedule.step_sizes[i - 1]
-        x = run_chains(kernel, bridge.at(beta), x, generator=generator, step_size=step_size).x
+        x = run_chains(schedule.kernel, bridge.at(beta), x, generator=generator, step_size=step_size).x
         log_weights += (schedule.betas[i - 1] - beta) * bridge.gap(x)
     return log_weights

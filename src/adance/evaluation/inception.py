@@ -1,8 +1,7 @@
-"""Features by a TorchScript file: the user's own, or the network of FID."""
+"""Inception: the network of FID, whose features are one choice among others, and the Inception score."""
 
 import math
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,77 +9,18 @@ from torch import Tensor
 from adance.errors import InputError
 from adance.evaluation.cache import file_key
 from adance.evaluation.extractor import Extractor
+from adance.evaluation.measurement import Measurement
+from adance.evaluation.reference import Reference
+from adance.evaluation.sample_set import SampleSet, for_features
+from adance.evaluation.torchmetrics_features import GivenFeatures, no_warnings
+from adance.evaluation.torchscript import load_torchscript
+from adance.training.config import seeded
 
 INCEPTION_URL = "https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/inception-2015-12-05.pt"
-CLASSES_FLOOR = 1e-30
-
-
-def _load(path: Path, device: torch.device) -> Any:
-    try:
-        return torch.jit.load(str(path), map_location=device).eval()  # type: ignore[no-untyped-call]
-    except (RuntimeError, ValueError, OSError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(f"{path} is not a TorchScript file that can be read ({reason})") from None
-
-
-class Scripted(Extractor):
-    """Any TorchScript module ``(B, C, H, W)`` in [−1, 1] ``-> (B, d)``.
-
-    Grey images are repeated to three channels where the module refuses one.
-
-    Args:
-        path: The file.
-        event_shape: Shape of the events, on which the module is tried at once.
-        name: What figures call its features; by default the file's name without its ending.
-        device: Where it runs.
-
-    Raises:
-        InputError: There is no such file, or it does not give features of these events.
-    """
-
-    def __init__(
-        self, path: str | Path, event_shape: tuple[int, ...], name: str | None = None, device: str = "cpu"
-    ) -> None:
-        self.path, self.device = Path(path), torch.device(device)
-        if not self.path.is_file():
-            raise InputError(
-                f"--features {path}: no such file; give inception, classifier, pixels or a TorchScript file"
-            )
-        self.name = name or self.path.stem
-        self.module = _load(self.path, self.device)
-        self.repeats = 1
-        self.repeats = self._find_repeats(event_shape)
-
-    def features(self, x: Tensor) -> Tensor:
-        """Features ``(B, d)``."""
-        x = x.to(self.device)
-        out = self.module(x if self.repeats == 1 else x.repeat(1, self.repeats, 1, 1))
-        if not isinstance(out, Tensor) or out.ndim != 2:
-            found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-            raise InputError(f"{self.path} returned {found}, but features must be one tensor (B, d)")
-        return out
-
-    def identity(self) -> str:
-        """The file's hash and how it is called."""
-        return f"scripted {file_key(self.path)} {self.repeats}"
-
-    @torch.no_grad()
-    def _find_repeats(self, event_shape: tuple[int, ...]) -> int:
-        grey = len(event_shape) == 3 and event_shape[0] == 1
-        complaint = ""
-        for self.repeats in (1, 3) if grey else (1,):
-            complaint = self._complaint(event_shape)
-            if not complaint:
-                return self.repeats
-        raise InputError(f"{self.path} does not take events of shape {event_shape}: {complaint}")
-
-    def _complaint(self, event_shape: tuple[int, ...]) -> str:
-        """What the module says against two events; nothing where it takes them."""
-        try:
-            self.features(torch.zeros(2, *event_shape))
-        except RuntimeError as error:
-            return (str(error).strip().splitlines() or ["an error without words"])[-1]
-        return ""
+SMALLEST_PROBABILITY = 1e-30
+SPLITS = 10
+SMALLEST_LOG_P = -600.0
+"""Smallest log-probability in the score: still a number in float64 once it is exponentiated."""
 
 
 class Inception(Extractor):
@@ -88,13 +28,13 @@ class Inception(Extractor):
 
     It is the TorchScript translation that StyleGAN2-ADA and clean-fid use, called as they call it: bytes 0..255 of
     three channels, which it resizes to 299×299 itself; class probabilities without the output layer's bias. The file is
-    fetched once into torch's hub cache (``torch.hub.get_dir()/checkpoints``).
+    downloaded once into torch's hub cache (``torch.hub.get_dir()/checkpoints``).
 
     Args:
         device: Where it runs.
 
     Raises:
-        InputError: The file is not in the cache and cannot be fetched, or cannot be read.
+        InputError: The file is not in the cache and cannot be downloaded, or it cannot be read.
     """
 
     name = "inception"
@@ -102,7 +42,7 @@ class Inception(Extractor):
     def __init__(self, device: str = "cpu") -> None:
         self.device = torch.device(device)
         self.path = fetch_inception()
-        self.module = _load(self.path, self.device)
+        self.module = load_torchscript(self.path, self.device)
 
     @property
     def distance_name(self) -> str:
@@ -116,7 +56,7 @@ class Inception(Extractor):
     def log_probabilities(self, x: Tensor) -> Tensor:
         """Log of the class probabilities ``(B, 1008)``, at least log 1e-30."""
         probabilities: Tensor = self.module(self._bytes(x), no_output_bias=True)
-        return probabilities.double().log().clamp(min=math.log(CLASSES_FLOOR))
+        return probabilities.double().log().clamp(min=math.log(SMALLEST_PROBABILITY))
 
     def identity(self) -> str:
         """The file's hash."""
@@ -128,10 +68,10 @@ class Inception(Extractor):
 
 
 def fetch_inception() -> Path:
-    """The file in torch's hub cache, fetched where it is not there yet; a download that breaks off leaves nothing.
+    """The file in torch's hub cache, downloaded if it is not there yet; an interrupted download leaves nothing.
 
     Raises:
-        InputError: It cannot be fetched.
+        InputError: The download failed.
     """
     path = Path(torch.hub.get_dir()) / "checkpoints" / "inception-2015-12-05.pt"
     if not path.exists():
@@ -141,7 +81,46 @@ def fetch_inception() -> Path:
         except OSError as error:
             reason = getattr(error, "reason", None) or error
             raise InputError(
-                f"--features inception: cannot fetch {INCEPTION_URL} ({reason}); bring the file to {path}, "
+                f"--features inception: cannot download {INCEPTION_URL} ({reason}); copy the file to {path}, "
                 "or choose classifier, pixels or a TorchScript file"
             ) from None
     return path
+
+
+def inception_score(log_probabilities: Tensor, *, splits: int = SPLITS, seed: int = 0) -> tuple[float, float]:
+    """``exp E_x KL(p(y|x) ‖ p(y))`` (thesis 5.2; Salimans et al. 2016), from 1 to the number of classes.
+
+    Its mean and standard deviation over ``splits`` equal parts of the samples, in random order; samples beyond the
+    last whole part are left out.
+
+    Args:
+        log_probabilities: log p(y|x) ``(n, classes)``; a constant in a row makes no difference.
+        splits: Number of parts.
+        seed: Seed of the order.
+
+    Raises:
+        InputError: There are fewer samples than parts, or less than one part.
+    """
+    from torchmetrics.image.inception import InceptionScore
+
+    n, classes = log_probabilities.shape
+    if splits < 1 or n < splits:
+        raise InputError(f"the score of {n} images cannot be taken in {splits} splits; give at least {splits} images")
+    with no_warnings(), seeded(seed):
+        metric = InceptionScore(feature=GivenFeatures(classes), splits=splits).set_dtype(torch.float64)
+        # A probability that underflows to 0 would make 0·∞ of its term.
+        log_p = log_probabilities.double().log_softmax(1).clamp(min=SMALLEST_LOG_P)
+        metric.update(log_p[torch.randperm(n)[: n - n % splits]])
+        mean, spread = metric.compute()
+    return float(mean), float(spread) if splits > 1 else 0.0
+
+
+@for_features
+def measure_inception_score(samples: SampleSet, extractor: Extractor, reference: Reference) -> list[Measurement]:
+    """The score of the extractor's class probabilities, if it has classes; Inception's alone keeps the plain name."""
+    if samples.log_probabilities is None:
+        return []
+    score, spread = inception_score(samples.log_probabilities, seed=samples.seed)
+    name = "Inception score" if extractor.name == "inception" else f"{extractor.name} score (Inception's formula)"
+    about = {"extractor": extractor.name, "better": "higher", "note": f"{SPLITS} splits"}
+    return [samples.measurement("inception_score", name, score, spread=spread, **about)]

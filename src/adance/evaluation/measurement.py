@@ -18,7 +18,7 @@ class Measurement:
         spread: Standard deviation or standard error, as ``note`` or the documentation says.
         better: Which way is better.
         samples: What was measured, such as ``short-run from noise`` or ``held-out data``.
-        split: The split of the data that it was compared with or measured on.
+        split: The split of the data that it was compared with or computed on.
         n: Events measured.
         n_reference: Events that they were compared with.
         extractor: Whose features.
