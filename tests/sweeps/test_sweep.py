@@ -143,10 +143,10 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
     assert "4 ± 0" in table[2]
     status, _, err = sweep(*options)
     assert status == 0
-    assert "no measure" not in err
+    assert "no metric" not in err
     assert len(asked) == 2
     err = sweep("--over", "seed=0,1", "--evaluate", "speed")[2]
-    assert err.splitlines()[-1] == "--evaluate speed: no measure has it in its name; there are FD-pixels, FID"
+    assert err.splitlines()[-1] == "--evaluate speed: no metric has it in its name; available: FD-pixels, FID"
 
 
 def test_ctrl_c_ends_the_sweep_and_not_one_run(config, tmp_path):

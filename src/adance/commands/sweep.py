@@ -36,10 +36,10 @@ def run(argv: list[str]) -> None:
     args, options = _parser().parse_known_args(argv)
     if args.jobs < 1:
         raise InputError(f"--jobs must be 1 or more, got {args.jobs}")
-    measures = args.evaluate.split(",") if args.evaluate else []
-    if args.evaluate_with and not measures:
+    words = args.evaluate.split(",") if args.evaluate else []
+    if args.evaluate_with and not words:
         raise InputError("--evaluate_with is of the evaluation that --evaluate asks for; give both")
-    evaluate = partial(evaluate_job, options=_evaluation(args.evaluate_with)) if measures else None
+    evaluate = partial(evaluate_job, options=_evaluation(args.evaluate_with)) if words else None
     folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
     settings = _config(options, {})
     for values in points:  # a class among them is trusted, since it was typed; what the folder names is not
@@ -57,9 +57,9 @@ def run(argv: list[str]) -> None:
     with steps_told(jobs):
         outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs)
     folder.write(settings, outcomes)
-    print(as_markdown(summarize(outcomes), measures))
+    print(as_markdown(summarize(outcomes), words))
     print(f"sweep: {folder.path}")
-    _warn_of_no_match(measures, outcomes)
+    _warn_of_no_match(words, outcomes)
     _complain(outcomes)
 
 
@@ -121,12 +121,12 @@ def _evaluation(text: str) -> list[str]:
     return options
 
 
-def _warn_of_no_match(measures: Sequence[str], outcomes: Sequence[Outcome]) -> None:
-    names = {name for outcome in outcomes for name in outcome.measures}
+def _warn_of_no_match(words: Sequence[str], outcomes: Sequence[Outcome]) -> None:
+    names = {name for outcome in outcomes for name in outcome.measurements}
     kinds = sorted({re.split(r" \(|, ", name)[0] for name in names})
-    for word in measures:
+    for word in words:
         if names and not matching(word, names):
-            print(f"--evaluate {word}: no measure has it in its name; there are {', '.join(kinds)}", file=sys.stderr)
+            print(f"--evaluate {word}: no metric has it in its name; available: {', '.join(kinds)}", file=sys.stderr)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -149,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--backend", choices=BACKENDS, default="loky", help="where they run (default: loky)")
     parser.add_argument("--out", default="runs/sweep", help="folder of the sweep (default: runs/sweep)")
     parser.add_argument(
-        "--evaluate", metavar="WORD,…", help="evaluate every run, and show the measures with these words in their names"
+        "--evaluate", metavar="WORD,…", help="evaluate every run, and show the metrics with these words in their names"
     )
     parser.add_argument(
         "--evaluate_with",

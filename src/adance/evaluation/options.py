@@ -1,4 +1,4 @@
-"""What is measured of a run."""
+"""What is measured of a run: the options of ``adance evaluate``, whose help is the docstring."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,17 +15,17 @@ class Options:
     """What is measured.
 
     Attributes:
-        n: Number of samples, and the largest number of rows of any other set.
-        features: Feature extractor: ``inception``, ``classifier``, ``pixels``, or a TorchScript file. By default
-            ``classifier`` for images with labels, ``pixels`` for images without, and none for vectors.
-        features_name: What to call the features of a file.
-        split: Split that samples are compared with: ``train`` (the convention) or ``test``.
-        samples: Sampling schemes to evaluate, by name prefix, such as ``default``; by default all.
-        outliers: Outlier sets: names or paths.
-        chains: Annealed chains in each direction.
-        max_temperatures: Largest number of temperatures of the annealing.
-        force: Measure exp(−E/T) of a model that is not normalizable, too.
-        seed: Seed of everything random.
+        n: number of samples, and maximum number of rows in any other set
+        features: feature extractor: ``inception``, ``classifier``, ``pixels``, or a TorchScript file; by default
+            ``classifier`` for images with labels, ``pixels`` for images without, and none for vectors
+        features_name: what to call the features of a file
+        split: split that samples are compared with
+        samples: sampling schemes to evaluate, by name prefix, such as ``default``; by default all
+        outliers: outlier sets: names or paths
+        chains: annealed chains in each direction
+        max_temperatures: maximum number of annealing temperatures
+        force: measure the likelihood of a model that is not normalizable, too
+        seed: seed of everything random
 
     Raises:
         InputError: ``n`` is below 10, ``chains`` or ``max_temperatures`` below 2, or ``seed`` negative; one of them

@@ -58,7 +58,7 @@ def _figure(folder: Path, group: Group) -> dict[str, str] | None:
     for outcome in group.outcomes:
         pictures = sample_pictures(folder / outcome.name)
         if pictures:
-            measure = next(iter(outcome.measures.items()), None)
+            measure = next(iter(outcome.measurements.items()), None)
             seed = ", ".join(f"{key} {value}" for key, value in outcome.values.items() if key in SEEDS)
             told = [seed] * bool(seed) + ([] if measure is None else [f"{measure[0]} {measure[1]:.4g}"])
             step = f"{int(pictures[-1].stem):,}"

@@ -43,7 +43,7 @@ class Outcome:
             ``unfinished`` or ``not run``.
         message: What went wrong.
         metrics: The last line of ``metrics.jsonl``.
-        measures: Name and value of every measure in ``evaluation.json``.
+        measurements: Name and value of every measurement in ``evaluation.json``.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Outcome:
     status: str
     message: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
-    measures: dict[str, float] = field(default_factory=dict)
+    measurements: dict[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -66,7 +66,7 @@ def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
     except (OSError, ValueError, KeyError, TypeError):
         status, message = "unfinished" if (folder / "config.yaml").exists() else "not run", ""
     rows = RunFolder(folder).read_metrics()
-    return Outcome(name, values, status, message, rows[-1] if rows else {}, read_measures(folder))
+    return Outcome(name, values, status, message, rows[-1] if rows else {}, read_measurements(folder))
 
 
 def write_ending(folder: Path, status: str, message: str) -> None:
@@ -75,19 +75,19 @@ def write_ending(folder: Path, status: str, message: str) -> None:
         aside.write_text(json.dumps({"status": status, "message": message}) + "\n")
 
 
-def read_measures(folder: Path) -> dict[str, float]:
-    """Name and value of every number in the run's ``evaluation.json``; where a name recurs, with what it is of."""
+def read_measurements(folder: Path) -> dict[str, float]:
+    """Name and value of every number in the run's ``evaluation.json``; repeated names get their samples in brackets."""
     found: dict[str, float] = {}
-    for measure in evaluation_of(folder)[1]:
-        name, value = str(measure["name"]), measure["value"]
+    for row in evaluation_of(folder)[1]:
+        name, value = str(row["name"]), row["value"]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            name = f"{name} ({measure['samples']})" if name in found and measure.get("samples") else name
+            name = f"{name} ({row['samples']})" if name in found and row.get("samples") else name
             found.setdefault(name, float(value))
     return found
 
 
 def evaluation_of(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The run's ``evaluation.json``, and its measures, each with a name and a value; empty where there is none."""
+    """The run's ``evaluation.json``, and its measurements, each with a name and a value; empty if there is none."""
     try:
         held = json.loads((folder / "evaluation.json").read_text())
     except (OSError, ValueError):

@@ -11,7 +11,7 @@ from adance.sweeps.job import Outcome
 
 SEEDS = ("seed", "data_seed")
 SHOWN = ("loss", "energy_data", "energy_noise", "gradient_norm", "auc", "energy_gradients")
-MOST_MEASURES = 4
+MAX_EVALUATED = 4
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Group:
     Attributes:
         values: What is varied besides seeds, and its values here.
         outcomes: Its runs.
-        numbers: Of every metric and measure: mean and standard deviation over the finished runs, and how many they are.
+        numbers: Of every metric of the log and of the evaluation: mean and standard deviation over the finished runs,
+            and how many they are.
     """
 
     values: Values
@@ -51,29 +52,31 @@ def summarize(outcomes: Sequence[Outcome]) -> list[Group]:
     return list(groups.values())
 
 
-def columns(groups: Sequence[Group], measures: Sequence[str] = ()) -> list[str]:
-    """Names of the numbers that a table shows: measures of the evaluation, then the usual metrics.
+def columns(groups: Sequence[Group], words: Sequence[str] = ()) -> list[str]:
+    """Names of the numbers that a table shows: metrics of the evaluation, then those of the log.
 
     Args:
         groups: The groups.
-        measures: Words; for each the first measure whose name has it in it, letters and digits alone counting. By
-            default the first 4 measures.
+        words: For each the first metric of the evaluation whose name contains it; only letters and digits count. By
+            default the first 4 metrics.
     """
     there = {name for group in groups for name in group.numbers}
-    evaluated = list(dict.fromkeys(name for group in groups for outcome in group.outcomes for name in outcome.measures))
-    found = [matching(word, evaluated) for word in measures]
+    evaluated = list(
+        dict.fromkeys(name for group in groups for outcome in group.outcomes for name in outcome.measurements)
+    )
+    found = [matching(word, evaluated) for word in words]
     wanted = list(dict.fromkeys(found))
-    return [name for name in (*(wanted if measures else evaluated[:MOST_MEASURES]), *SHOWN) if name in there]
+    return [name for name in (*(wanted if words else evaluated[:MAX_EVALUATED]), *SHOWN) if name in there]
 
 
 def matching(word: str, names: Iterable[str]) -> str:
-    """The first name that has the word in it, letters and digits alone counting; empty where none has."""
+    """The first name that has the word in it, of which only letters and digits count; empty if none has it."""
     return next((name for name in names if _plain(word) in _plain(name)), "")
 
 
-def as_markdown(groups: Sequence[Group], measures: Sequence[str] = ()) -> str:
+def as_markdown(groups: Sequence[Group], words: Sequence[str] = ()) -> str:
     """A table of means and spreads, in Markdown, aligned for reading."""
-    names = columns(groups, measures)
+    names = columns(groups, words)
     keys = list(groups[0].values)
     head = [*short_keys(keys).values(), "runs", *(name.replace("_", " ") for name in names)]
     rows = [
@@ -121,7 +124,7 @@ def _plain(name: str) -> str:
 def _numbers(done: Sequence[Outcome]) -> dict[str, tuple[float, float, int]]:
     found: dict[str, list[float]] = {}
     for outcome in done:
-        for name, value in {**outcome.metrics, **outcome.measures}.items():
+        for name, value in {**outcome.metrics, **outcome.measurements}.items():
             if isinstance(value, (int, float)) and math.isfinite(value):
                 found.setdefault(name, []).append(float(value))
     return {name: (fmean(v), stdev(v) if len(v) > 1 else 0.0, len(v)) for name, v in found.items()}

@@ -66,7 +66,7 @@ def _evaluate(evaluate: Work, job: Job) -> str:
 
 def _unfinished(job: Job, status: str, message: str) -> Outcome:
     found = read_outcome(job.name, job.values, job.folder)
-    return Outcome(job.name, job.values, status, " ".join(message.split()), found.metrics, found.measures)
+    return Outcome(job.name, job.values, status, " ".join(message.split()), found.metrics, found.measurements)
 
 
 def _say(outcome: Outcome, seconds: float) -> None:
