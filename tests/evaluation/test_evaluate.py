@@ -44,7 +44,7 @@ def files(run):
     return {p: p.read_bytes() for p in (run.folder.path / "checkpoints").rglob("*") if p.is_file()}
 
 
-def test_the_command_writes_every_figure_with_what_it_is_of(digits_run, capsys):
+def test_the_command_writes_every_measurement_with_what_it_is_of(digits_run, capsys):
     before = files(digits_run)
     assert main(["evaluate", str(digits_run.folder.path), "--n", "100", "--quiet"]) == 0
     assert files(digits_run) == before
@@ -81,7 +81,7 @@ def test_the_command_writes_every_figure_with_what_it_is_of(digits_run, capsys):
     assert any("log-likelihood not measured: the model is not normalizable" in w for w in found["warnings"])
 
 
-def test_what_takes_long_is_announced_in_its_parts(plane_run):
+def test_each_long_part_is_announced(plane_run):
     said = []
     options = Options(n=20, samples=("short-run",), chains=10, max_temperatures=5)
     evaluate_run(plane_run, options, say=said.append)
@@ -127,7 +127,7 @@ def test_fewer_samples_than_splits_are_an_error(digits_run, capsys):
     assert "--n must be at least 10 and less than 2**31, got 7" in capsys.readouterr().err
 
 
-def test_samples_come_short_long_from_noise_and_buffer_with_and_without_the_last_noise(digits_run):
+def test_schemes_are_default_short_and_long_runs_from_noise_and_buffer(digits_run):
     schemes = {scheme.name: (scheme.start, scheme.steps, scheme.noise_free) for scheme in all_schemes(digits_run)}
     assert schemes == {
         "default from noise": ("noise", 67, 10),
@@ -163,7 +163,7 @@ def test_given_outliers_are_measured(digits_run, tmp_path):
     assert measurements[str(path)].value > 0.9
 
 
-def test_a_short_run_model_claims_no_density_unless_forced(digits_run, digits):
+def test_a_short_run_model_is_not_normalizable_unless_forced(digits_run, digits):
     assert any("temperature 1.25e-05 instead of 1" in reason for reason in why_unnormalized(digits_run))
     assert any("no base term" in reason for reason in why_unnormalized(digits_run))
     with pytest.raises(InputError, match="is not normalizable"):
@@ -192,8 +192,8 @@ def test_likelihood_on_the_plane_agrees_with_the_grid(plane_run):
     )
     assert measurements["log_z_backward"].name == "log Z, annealed backward from chains"
     assert "no strict bound" in measurements["log_z_lower"].note
-    measures = {m.metric for m in found.measurements if m.group == "samples"}
-    assert measures == {
+    metrics = {m.metric for m in found.measurements if m.group == "samples"}
+    assert metrics == {
         "squared_mmd", "sliced_wasserstein", "stein_discrepancy", "modes_covered", "in_modes", "mode_imbalance"
     }  # fmt: skip
 
@@ -278,7 +278,7 @@ def test_data_that_changed_since_training_are_refused(tmp_path):
         evaluate_run(run, Options(n=20))
 
 
-def test_nothing_is_drawn_where_something_asked_for_cannot_be_measured(digits_run):
+def test_nothing_is_drawn_if_an_outlier_set_does_not_exist(digits_run):
     before = {path: path.read_bytes() for path in digits_run.folder.path.glob("evaluation/*")}
     with pytest.raises(InputError, match="nope"):
         evaluate_run(digits_run, Options(n=20, samples=("short-run",), outliers=("nope.npz",)))

@@ -34,6 +34,6 @@ def test_large_sets_are_chunked_alike(generator, monkeypatch):
     assert precision_and_recall(x[:150], x[150:]) == whole
 
 
-def test_fewer_rows_than_neighbours_are_an_error():
+def test_fewer_rows_than_neighbors_are_an_error():
     with pytest.raises(InputError, match="more than 3 rows"):
         precision_and_recall(torch.zeros(3, 2), torch.zeros(9, 2))

@@ -19,7 +19,7 @@ def test_mmd_by_hand():
     assert squared_mmd(x, y, bandwidth=1.0) == pytest.approx(a + b - (1 + b + 2 * a) / 2)
 
 
-def test_mmd_tells_laws_apart_and_not_equal_ones(generator):
+def test_mmd_distinguishes_unequal_laws_only(generator):
     x, y = torch.randn(2, 500, 3, generator=generator)
     assert abs(squared_mmd(x, y)) < 0.01  # standard deviation about √2/500 under equal laws
     assert squared_mmd(x + 1, y) > 0.1
@@ -60,7 +60,7 @@ def test_stein_discrepancy_agrees_with_derivatives_by_autograd(generator):
     assert value == pytest.approx(stein_by_autograd(x, -x / 0.5, 1.7**2), rel=1e-9)
 
 
-def test_stein_discrepancy_tells_samples_of_the_model_from_others(generator):
+def test_stein_discrepancy_distinguishes_samples_of_the_model(generator):
     x = torch.randn(1000, 3, generator=generator)
     assert abs(stein_discrepancy(lambda x: 0.5 * x.square().sum(1), x)) < 0.03
     assert stein_discrepancy(lambda x: 0.5 * x.square().sum(1), x + 1) > 0.5
@@ -75,7 +75,7 @@ def test_coverage_counts_the_modes_that_samples_reach(generator):
     assert mode_coverage(two, modes, data) == pytest.approx((0.5, 0.9, 0.5))
 
 
-def test_measures_need_two_vectors():
+def test_metrics_of_vectors_need_two_rows():
     with pytest.raises(InputError, match="at least 2 vectors"):
         squared_mmd(torch.zeros(1, 2), torch.zeros(5, 2))
 

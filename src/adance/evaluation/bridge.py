@@ -1,4 +1,4 @@
-"""The path of laws from a base that is known to a model that is not (Neal 2001)."""
+"""The path of laws from a known base to the model, along which chains are annealed (Neal 2001)."""
 
 import torch
 from torch import Tensor
@@ -17,11 +17,11 @@ class Bridge:
 
     Args:
         energy: The model's energy ``(B, *event) -> (B,)``.
-        base: A normalised law that is sampled exactly.
+        base: A normalized law with exact samples.
         temperature: T of the model.
 
     Raises:
-        InputError: T is not above 0.
+        InputError: ``temperature`` is not above 0.
     """
 
     def __init__(self, energy: Energy, base: Density, temperature: float = 1.0) -> None:
@@ -31,7 +31,7 @@ class Bridge:
         self.box = (base.low, base.high) if isinstance(base, Uniform) else None
 
     def place(self, x: Tensor) -> Tensor:
-        """Where a chain's position ``x`` ``(B, *event)`` is: itself, or its reflection into the box."""
+        """The positions of chains at ``x`` ``(B, *event)``: unchanged, or reflected into the box."""
         if self.box is None:
             return x
         low, high = self.box

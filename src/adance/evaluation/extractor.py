@@ -35,7 +35,7 @@ class Extractor(ABC):
 
     @property
     def distance_name(self) -> str:
-        """What a Fréchet distance of these features is called: FID for Inception's alone."""
+        """What a Fréchet distance of these features is called; only Inception's is FID."""
         return f"FD-{self.name} (Fréchet distance, {self.name} features)"
 
     def label(self, metric: str) -> str:

@@ -28,8 +28,8 @@ def find_extractor(
         InputError: There is no such extractor, it does not fit these data, or ``name`` belongs to another.
     """
     if features is None:
-        labelled = data.train_labels is not None and len(torch.unique(data.train_labels)) > 1
-        features = "classifier" if labelled else "pixels"
+        labeled = data.train_labels is not None and len(torch.unique(data.train_labels)) > 1
+        features = "classifier" if labeled else "pixels"
     if name is not None and features in NAMES:
         raise InputError(f"--features_name names the features of a file; {features} has its own name")
     if name is not None and name.lower() in (*NAMES, "fid"):

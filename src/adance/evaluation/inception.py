@@ -117,7 +117,7 @@ def inception_score(log_probabilities: Tensor, *, splits: int = SPLITS, seed: in
 
 @for_features
 def measure_inception_score(samples: SampleSet, extractor: Extractor, reference: Reference) -> list[Measurement]:
-    """The score of the extractor's class probabilities, if it has classes; Inception's alone keeps the plain name."""
+    """The score of the extractor's class probabilities, if any; only Inception's is called the Inception score."""
     if samples.log_probabilities is None:
         return []
     score, spread = inception_score(samples.log_probabilities, seed=samples.seed)

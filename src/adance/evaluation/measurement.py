@@ -1,4 +1,4 @@
-"""One measured number, with all that is needed to quote it."""
+"""One measured number, with everything needed to quote it."""
 
 import dataclasses
 import math
@@ -16,7 +16,7 @@ class Measurement:
         name: What a reader calls it, such as ``FID`` or ``kernel distance, pixels features``.
         value: The number; ``nan`` is written as null.
         spread: Standard deviation or standard error, as ``note`` or the documentation says.
-        better: Which way is better.
+        better: Which direction is better.
         samples: What was measured, such as ``short-run from noise`` or ``held-out data``.
         split: The split of the data that it was compared with or computed on.
         n: Events measured.
@@ -24,7 +24,7 @@ class Measurement:
         extractor: Whose features.
         chain_length: Steps of the chains that drew the samples.
         seed: Seed of everything random in it.
-        note: What a reader must know to read it rightly.
+        note: What a reader must know to read it correctly.
     """
 
     group: str
@@ -45,7 +45,4 @@ class Measurement:
     def as_json(self) -> dict[str, Any]:
         """A dictionary with every field, numbers that JSON cannot hold as null."""
         plain = dataclasses.asdict(self)
-        return {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in plain.items()
-        }
+        return plain | {key: None for key, x in plain.items() if isinstance(x, float) and not math.isfinite(x)}

@@ -1,4 +1,4 @@
-"""What samples are compared with: the features of real data, cached by the content of data and extractor."""
+"""The reference that samples are compared with: features of real data, cached by content of data and extractor."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.cache import cache_folder, content_key, keep_tensors, read_tensors
+from adance.evaluation.cache import cache_folder, content_key, read_tensors, write_tensors
 from adance.evaluation.extractor import Extractor, extract
 
 Split = Literal["train", "test"]
@@ -62,7 +62,7 @@ def load_reference(extractor: Extractor, data: Dataset, split: Split = "train") 
     if kept is not None:
         return Reference(len(raw), kept["mean"], kept["covariance"], kept["rows"], split)
     made = Reference.of(_features(extractor, data, split), split)
-    keep_tensors(path, {"mean": made.mean, "covariance": made.covariance, "rows": made.rows})
+    write_tensors(path, {"mean": made.mean, "covariance": made.covariance, "rows": made.rows})
     return made
 
 

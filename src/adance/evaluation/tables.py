@@ -81,7 +81,7 @@ def _list_table(measurements: list[Measurement]) -> Table:
 
 
 def _arrow(m: Measurement) -> str:
-    """Which way is better."""
+    """Which direction is better."""
     return " ≈½" if m.metric == "auroc" and m.better is None else ARROWS[m.better]
 
 
