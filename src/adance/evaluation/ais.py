@@ -67,7 +67,7 @@ def plan(
         InputError: ``target`` is not in (0, 1).
     """
     if not 0 < target < 1:
-        raise InputError(f"the target of the effective sample size is a share in (0, 1), got {target}")
+        raise InputError(f"target={target} must be between 0 and 1: the effective sample size is a share of the chains")
     kernel = kernel or default_kernel()
     x = bridge.base.sample(chains, generator)
     warm = run_chains(kernel, bridge.at(0.0), x, WARMUP, generator=generator, adapt=WARMUP)

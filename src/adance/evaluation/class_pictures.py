@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.classifier import Classifier
-from adance.evaluation.extractor import Extractor, classify
+from adance.evaluation.extractor import classify
 from adance.evaluation.reference import as_events
+from adance.evaluation.sample_set import SampleSet
 from adance.training.files import whole_file
 
 IMAGES = 4
@@ -19,22 +19,24 @@ BLUE, ORANGE = "#0072b2", "#d55e00"
 MAX_NAMES = 30
 
 
-def save_class_pictures(data: Dataset, extractor: Extractor, x: Tensor, n: int, folder: Path) -> list[str]:
-    """Save both pictures, of samples ``x`` and of up to ``n`` real images, to ``folder``.
+def save_class_pictures(samples: SampleSet, folder: Path) -> list[str]:
+    """Save both pictures, of samples and of up to as many real images, to ``folder``.
 
     Returns:
-        Names of the files; none for vectors, or if the extractor has no classes.
+        Names of the files; none for vectors, or if there is no extractor with classes.
 
     Raises:
         InputError: They cannot be written.
     """
-    log_p = classify(extractor, x)
-    real = classify(extractor, as_events(data.batch(torch.arange(min(n, len(data.train)))), data.kind))
-    if log_p is None or real is None or data.kind != "image":
+    data, extractor, log_p = samples.data, samples.extractor, samples.log_probabilities
+    if data.kind != "image" or extractor is None or log_p is None:
         return []
+    rows = torch.arange(min(len(log_p), len(data.train)))
+    real = classify(extractor, as_events(data.batch(rows), data.kind))
+    assert real is not None
     names = [str(name) for name in (extractor.classes if isinstance(extractor, Classifier) else range(log_p.shape[1]))]
     try:
-        save_class_given_x(x, log_p, names, folder / CLASS_GIVEN_X)
+        save_class_given_x(samples.x, log_p, names, folder / CLASS_GIVEN_X)
         save_class_marginal(log_p, real, names, folder / CLASS_MARGINAL)
     except OSError as error:
         raise InputError(f"cannot write pictures to {folder}: {error.strerror}") from None

@@ -83,14 +83,14 @@ def evaluate_run(
     schemes, outliers = choose_schemes(run, options.samples), load_outliers(run, options.outliers)
     compared, first = _comparison(run, data, options, result, say), None
     for name, x, chain_length in _sample_sets(run, data, schemes, options, say):
-        first = x if first is None else first
-        _measure_samples(compared(_finite(x, name, result), name, chain_length), result)
+        samples = compared(_finite(x, name, result), name, chain_length)
+        first = first or samples
+        _measure_samples(samples, result)
     say("outliers")
     result.measurements += measure_outliers(run, data, outliers, n=options.n, seed=options.seed)
     _measure_density(run, data, options, result, say)
-    extractor = compared.keywords["extractor"]
-    if extractor is not None and first is not None:
-        names = save_class_pictures(data, extractor, first, options.n, run.folder.path / PICTURES)
+    if first is not None:
+        names = save_class_pictures(first, run.folder.path / PICTURES)
         result.pictures += [str(Path(PICTURES, name)) for name in names]
     result.seconds = time.monotonic() - began
     return result
