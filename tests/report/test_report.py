@@ -126,7 +126,7 @@ def test_measures_are_shown_whatever_their_columns(run_folder):
         {"name": "FD <x>", "value": 12.5, "spread": 0.25, "n": 1000, "extractor": "pixels", "seed": 0, "note": None},
         {"name": "IS", "value": None, "split": "test"},
     ]
-    (folder / "evaluation.json").write_text(json.dumps({"measures": rows}))
+    (folder / "evaluation.json").write_text(json.dumps({"measurements": rows}))
     page = report(folder)
     assert '<th scope="row">FD &lt;x&gt;</th><td>12.5 ± 0.25</td><td>1000</td><td>pixels</td>' in page
     assert '<th scope="col">note</th>' not in page
@@ -220,5 +220,5 @@ def test_an_evaluation_of_an_earlier_step_is_marked(run_folder):
     folder = run_folder("vector")
     row = {"name": "AUROC", "value": 0.5, "group": "outliers", "samples": "noise"}
     for step, said in ((20, "Measures at step 20; the run has 40 since"), (40, "Measures of this run")):
-        (folder / "evaluation.json").write_text(json.dumps({"step": step, "figures": [row]}))
+        (folder / "evaluation.json").write_text(json.dumps({"step": step, "measurements": [row]}))
         assert said in write_report(folder).read_text()

@@ -85,7 +85,7 @@ def _headline(rows: list[dict[str, Any]], first: str | None) -> dict[str, Any]:
 
 def _evaluation_table(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """All measures: heads, and cells as text; columns that say nothing are left out."""
-    hidden = ("name", "value", "group", "measure", "spread", "better")
+    hidden = ("name", "value", "group", "metric", "spread", "better")
     keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
     keys = [key for key in keys if any(row.get(key) not in (None, "") for row in rows)]
     cells = [[str(row["name"]), _value(row), *(_plain(row.get(key)) for key in keys)] for row in rows]

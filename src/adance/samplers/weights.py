@@ -1,6 +1,8 @@
-"""Importance weights: effective sample size, resampling, and the longest step that keeps enough of it."""
+"""Importance weights: their mean, effective sample size, resampling, and the step that keeps enough of the latter."""
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,6 +18,34 @@ def finite_sample_share(log_weights: Tensor) -> Tensor:
     """Like :func:`effective_sample_share`, but weights that are not finite count as 0."""
     log_weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf)
     return effective_sample_share(log_weights).nan_to_num(0.0)
+
+
+class LogMean(NamedTuple):
+    """The logarithm of the mean of importance weights.
+
+    Attributes:
+        value: ``log mean w``.
+        error: Its standard error, ``sd(w)/(√n mean w)``; infinite for one weight.
+        effective: The effective sample size ``(Σw)²/Σw²``.
+    """
+
+    value: float
+    error: float
+    effective: float
+
+
+def log_mean_exp(log_weights: Tensor) -> LogMean:
+    """The logarithm of the mean of weights ``exp(log_weights)`` ``(n,)``, in float64.
+
+    If a weight is ``nan`` or infinite, or all are 0, the mean is ``nan`` and the effective sample size 0.
+    """
+    n, log_weights = len(log_weights), log_weights.double()
+    if not bool(log_weights.max().isfinite()):  # the maximum is nan if any weight is
+        return LogMean(math.nan, math.nan, 0.0)
+    weights = (log_weights - log_weights.max()).exp()
+    error = float(weights.std(correction=1) / weights.mean()) / math.sqrt(n) if n > 1 else math.inf
+    value = float(log_weights.logsumexp(0)) - math.log(n)
+    return LogMean(value, error, n * float(effective_sample_share(log_weights)))
 
 
 def longest_step(keeps: Callable[[float], bool], rest: float, shortest: float, halvings: int) -> float:

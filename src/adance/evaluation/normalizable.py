@@ -1,4 +1,4 @@
-"""Whether a run claims a density, and over which base it is measured."""
+"""Whether a run's exp(−E/T) is a normalizable density, and the base from which it is measured."""
 
 import math
 
@@ -11,10 +11,15 @@ from adance.energies.conditional import ConditionalEnergy, takes_condition
 from adance.training.run import Run
 
 
-def missing_claims(run: Run) -> list[str]:
-    """Why ``exp(−E/T)`` is not claimed to be the run's density; empty where it is.
+def temperature_of(run: Run) -> float:
+    """T of the run's chains; 1 if it has none."""
+    return 1.0 if run.kernel is None else run.kernel.temperature
 
-    A density needs chains whose law it is, T = 1, and a finite integral: a Gaussian base in the energy, bounds of the
+
+def why_unnormalized(run: Run) -> list[str]:
+    """Why ``exp(−E/T)`` is not taken for the run's density; empty if it is.
+
+    A density needs chains that sample it, T = 1, and a finite integral: a Gaussian base in the energy, bounds of the
     chains, or a log Z that was learned.
     """
     found = []
@@ -22,14 +27,14 @@ def missing_claims(run: Run) -> list[str]:
     if kernel is not None and abs(kernel.temperature - 1) > 1e-6:
         found.append(f"its chains are short-run, at temperature {kernel.temperature:.3g} instead of 1")
     if isinstance(run.energy, ConditionalEnergy) or takes_condition(run.energy):
-        found.append("its energy is conditional, and without its condition no density")
+        found.append("its energy is conditional, and has no density without a condition")
     elif _base(run) is None and _bounds(run) is None and run.log_normalizer is None:
         found.append("nothing makes exp(−E) integrable: the energy has no base term and the chains no bounds")
     return found
 
 
 def density_base(run: Run) -> Density:
-    """The law that annealing begins at.
+    """The distribution that annealing begins at.
 
     The energy's own Gaussian base; else the box of the chains' bounds; else for images [−1, 1], widened by half a level
     at both ends if they have levels; and for vectors the normal law with the data's mean and deviation.
@@ -44,17 +49,17 @@ def density_base(run: Run) -> Density:
 
 
 def continuous_rows(run: Run, x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Rows on which a density has a meaning, and what it adds to their log-densities to bring them to the data's units.
+    """Rows on which a density is defined, and what to add to their log-densities to convert them to the data's units.
 
     Images with levels are dequantized as in training, see :func:`~adance.data.transforms.dequantize`: the density on a
     level's bin, times the bin's volume, bounds the level's probability below (Theis et al. 2016), and the logarithm of
-    that volume is what is added. Other rows are left alone, and the transform's own determinant is added. Rows outside
-    the box of the density get −∞.
+    that volume is what is added. Other rows stay as they are, and the transform's own determinant is added. Rows
+    outside the box of the density get −∞.
 
     Args:
         run: The run.
         x: Rows ``(n, *event)`` in the model's units.
-        generator: Of the shares of the bins, on the CPU.
+        generator: Source of the positions in the bins, on the CPU.
 
     Returns:
         Rows ``(n, *event)`` and the terms ``(n,)``, float64.
@@ -70,7 +75,7 @@ def continuous_rows(run: Run, x: Tensor, generator: torch.Generator) -> tuple[Te
 
 
 def _box(run: Run) -> tuple[float, float] | None:
-    """Where the density of an energy without a base is: in the chains' bounds, else for images about [−1, 1]."""
+    """The box of the density of an energy without a base: the chains' bounds, else for images about [−1, 1]."""
     bounds = _bounds(run)
     if bounds is None and run.data["kind"] == "image":
         half = 1 + (run.transform.level_width or 0.0) / 2

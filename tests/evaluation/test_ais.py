@@ -5,9 +5,10 @@ import torch
 
 from adance.energies.analytic import Gaussian, Uniform
 from adance.errors import InputError
-from adance.evaluation.annealing import anneal_forward, plan
+from adance.evaluation.ais import anneal_forward, plan
 from adance.evaluation.bracket import Bracket, bracket_log_z
-from adance.evaluation.bridge import Bridge, log_mean_exp
+from adance.evaluation.bridge import Bridge
+from adance.samplers.weights import LogMean
 
 D = 20
 LOG_Z = D / 2 * math.log(2 * math.pi)
@@ -39,9 +40,7 @@ def test_the_bracket_of_a_mixture_in_20_dimensions_holds_log_z(seed):
     mixture, generator = Mixture(seed), torch.Generator().manual_seed(seed)
     bridge = Bridge(mixture.energy, broad())
     schedule = plan(bridge, target=0.999, generator=generator)
-    found = bracket_log_z(
-        mixture.energy, bridge, mixture.sample(1000), exact=True, schedule=schedule, generator=generator
-    )
+    found = bracket_log_z(bridge, mixture.sample(1000), exact=True, schedule=schedule, generator=generator)
     assert found.lower < LOG_Z < found.upper
     assert found.width < 0.3
     assert found.closed
@@ -52,7 +51,7 @@ def test_log_z_at_a_temperature_is_of_the_tempered_energy(generator):
     """exp(−½‖x‖²/T) integrates to (2πT)^{D/2}."""
     bridge = Bridge(lambda x: 0.5 * x.square().sum(1), Gaussian(torch.zeros(3), torch.ones(3)), temperature=0.25)
     starts = 0.5 * torch.randn(500, 3, generator=generator)
-    found = bracket_log_z(bridge.model, bridge, starts, exact=True, generator=generator)
+    found = bracket_log_z(bridge, starts, exact=True, generator=generator)
     assert found.lower < 1.5 * math.log(2 * math.pi * 0.25) < found.upper
     assert found.width < 0.3
 
@@ -68,7 +67,7 @@ def test_log_z_in_a_box_needs_no_walls(generator):
 
     u = torch.rand(500, 4, generator=generator)
     exact = -((torch.exp(a) - u * (torch.exp(a) - torch.exp(-a))).log()) / a  # inverse distribution function
-    found = bracket_log_z(energy, Bridge(energy, Uniform((4,))), exact, exact=True, generator=generator)
+    found = bracket_log_z(Bridge(energy, Uniform((4,))), exact, exact=True, generator=generator)
     assert found.lower < log_z < found.upper
     assert found.width < 0.5
 
@@ -100,29 +99,27 @@ def test_a_schedule_that_runs_out_says_that_it_is_no_estimate(generator):
     schedule = plan(bridge, max_temperatures=5, generator=generator)
     assert not schedule.complete
     assert schedule.betas[-1] == 1
-    found = bracket_log_z(
-        mixture.energy, bridge, mixture.sample(100), exact=True, schedule=schedule, generator=generator
-    )
+    found = bracket_log_z(bridge, mixture.sample(100), exact=True, schedule=schedule, generator=generator)
     assert not found.closed
     assert "not an estimate" in found.verdict
     assert "temperatures ran out" in found.verdict
 
 
 def bracket(**changed):
-    usual = {
-        "forward": 1.0, "backward": 1.1, "forward_error": 0.01, "backward_error": 0.01, "forward_effective": 400.0,
-        "backward_effective": 400.0, "chains": 500, "temperatures": 100, "complete": True, "exact": True,
+    default = {
+        "forward": LogMean(1.0, 0.01, 400.0), "backward": LogMean(1.1, 0.01, 400.0),
+        "chains": 500, "temperatures": 100, "complete": True, "exact": True,
     }  # fmt: skip
-    return Bracket(**{**usual, **changed})
+    return Bracket(**{**default, **changed})
 
 
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"backward": 3.0}, "does not close: it is 2.06 nats wide"),
-        ({"forward": 3.0}, "crossed"),
-        ({"forward_effective": 1.2}, "rest on 1.2 of 500 chains"),
-        ({"forward": math.nan}, "not a number"),
+        ({"backward": LogMean(3.0, 0.01, 400.0)}, "does not close: it is 2.06 nats wide"),
+        ({"forward": LogMean(3.0, 0.01, 400.0)}, "crossed"),
+        ({"forward": LogMean(1.0, 0.01, 1.2)}, "rest on 1.2 of 500 chains"),
+        ({"forward": LogMean(math.nan, 0.01, 400.0)}, "not a number"),
     ],
 )
 def test_a_bracket_that_does_not_close_says_that_it_is_no_estimate(changed, words):
@@ -135,14 +132,6 @@ def test_a_bracket_that_does_not_close_says_that_it_is_no_estimate(changed, word
 def test_backward_runs_from_chains_are_labelled():
     assert bracket().verdict == "bracket of 0.160 nats"
     assert "not at exact samples: no strict bound" in bracket(exact=False).verdict
-
-
-def test_log_mean_exp_by_hand():
-    value, error, effective = log_mean_exp(torch.tensor([1.0, 3.0], dtype=torch.float64).log() + 1000)
-    assert value == pytest.approx(1000 + math.log(2))
-    assert error == pytest.approx(0.5)  # sd √2 over √2 times mean 2
-    assert effective == pytest.approx(16 / 10)
-    assert math.isnan(log_mean_exp(torch.tensor([math.nan, 0.0]))[0])
 
 
 def test_the_box_is_folded_by_reflection():

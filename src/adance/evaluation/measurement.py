@@ -1,4 +1,4 @@
-"""One measured number, with all that is needed to quote it."""
+"""One measured number, with everything needed to quote it."""
 
 import dataclasses
 import math
@@ -7,28 +7,28 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
-class Figure:
+class Measurement:
     """A number, and what it is of.
 
     Attributes:
         group: ``samples``, ``likelihood`` or ``outliers``.
-        measure: A short key that does not change with options, such as ``frechet_distance``.
+        metric: A short key that does not change with options, such as ``frechet_distance``.
         name: What a reader calls it, such as ``FID`` or ``kernel distance, pixels features``.
         value: The number; ``nan`` is written as null.
         spread: Standard deviation or standard error, as ``note`` or the documentation says.
-        better: Which way is better.
+        better: Which direction is better.
         samples: What was measured, such as ``short-run from noise`` or ``held-out data``.
-        split: The split of the data that it was compared with or measured on.
+        split: The split of the data that it was compared with or computed on.
         n: Events measured.
         n_reference: Events that they were compared with.
         extractor: Whose features.
         chain_length: Steps of the chains that drew the samples.
         seed: Seed of everything random in it.
-        note: What a reader must know to read it rightly.
+        note: What a reader must know to read it correctly.
     """
 
     group: str
-    measure: str
+    metric: str
     name: str
     value: float
     spread: float | None = None
@@ -45,7 +45,4 @@ class Figure:
     def as_json(self) -> dict[str, Any]:
         """A dictionary with every field, numbers that JSON cannot hold as null."""
         plain = dataclasses.asdict(self)
-        return {
-            key: None if isinstance(value, float) and not math.isfinite(value) else value
-            for key, value in plain.items()
-        }
+        return plain | {key: None for key, x in plain.items() if isinstance(x, float) and not math.isfinite(x)}
