@@ -1,54 +1,67 @@
-import math
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
-from adance.report.chart import HEIGHT, WIDTH, Series, legend, line_chart
+import pytest
 
+import adance.report
+from adance.plot import training_curves
+from adance.plot.axes import COLORS
+from adance.report.chart import as_chart, chart_axes
+from adance.report.curves import compared_curves, group_colors, run_curves
 
-def numbers(svg):
-    paths = re.findall(r' d="M([^"]+)"', str(svg))
-    return [[tuple(map(float, pair.split())) for pair in path.split("L")] for path in paths]
-
-
-def test_a_line_is_where_its_points_are():
-    svg = line_chart("Loss", [Series("loss", [(0, 1.0), (10, 3.0), (20, 2.0)])])
-    ET.fromstring(svg)
-    (line,) = numbers(svg)
-    (x0, y0), (x1, y1), (x2, y2) = line
-    assert x0 < x1 < x2
-    assert x1 - x0 == x2 - x1
-    assert y1 < y2 < y0  # SVG's y grows downwards
-    assert "from 1 to 2, between 1 and 3" in svg
+STYLE = (Path(adance.report.__file__).parent / "templates" / "style.css").read_text()
 
 
-def test_values_that_are_not_finite_are_left_out():
-    svg = line_chart("v", [Series("v", [(0, 1.0), (1, math.nan), (2, math.inf), (3, 2.0)])])
-    assert [len(path) for path in numbers(svg)] == [2]
+def rows(values, metric="loss"):
+    return [{"step": 10 * i, metric: value} for i, value in enumerate(values)]
 
 
-def test_nothing_to_draw_gives_nothing():
-    assert line_chart("v", []) == ""
-    assert line_chart("v", [Series("v", [(0, 1.0)])]) == ""
+def curve(svg):
+    """The points of the last curve."""
+    found = re.findall(r'<path d="M ([^"]+)" clip-path="[^"]*" style="fill: none; stroke: var\(--accent\)', svg)
+    return [tuple(map(float, pair.split())) for pair in found[-1].split(" L ")]
 
 
-def test_a_constant_line_and_one_far_out_value_stay_inside():
-    for values in ([5.0] * 60, [0.0, *[1.0 + i / 100 for i in range(198)], 1e6]):
-        svg = line_chart("v", [Series("v", list(enumerate(values)))])
-        assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for path in numbers(svg) for x, y in path)
+def test_a_chart_is_svg_without_colors_fonts_or_sizes_of_its_own():
+    svg = as_chart(training_curves(rows([1.0, 3.0, 2.0]), ax=chart_axes()), "Loss & more").svg
+    assert ET.fromstring(svg).get("aria-label") == "Loss & more"
+    assert set(re.findall(r"(?:stroke|fill): ([^;\"]+)", svg)) <= {
+        "none", "var(--accent)", "var(--line)", "var(--muted)", "var(--quiet)",
+    }  # fmt: skip
+    assert not re.search(r"#[0-9a-f]{6}\b(?!\))", svg.replace("xlink:href=", ""))
+    assert "font" not in svg
+    assert 'viewBox="0 0 340 190"' in svg
+    assert ">2</text>" in svg  # text is text
 
 
-def test_a_far_out_value_does_not_flatten_the_rest():
-    svg = line_chart("v", [Series("v", list(enumerate([*[i / 198 for i in range(199)], 1e6])))])
-    ys = [y for _, y in numbers(svg)[0][:-1]]
-    assert max(ys) - min(ys) > HEIGHT / 2
+def test_a_curve_is_where_its_points_are():
+    ((spec, chart),) = run_curves(rows([1.0, 3.0, 2.0]))
+    assert spec.title == "Loss"
+    (x0, y0), (x1, y1), (x2, y2) = curve(chart.svg)
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.03)
+    assert y0 - y1 == pytest.approx(2 * (y0 - y2), abs=0.03)  # SVG's y grows downwards
+    assert 'aria-label="Loss. loss: from 1 to 2, between 1 and 3."' in chart.svg
 
 
-def test_long_lines_are_thinned_and_keep_their_ends():
-    svg = line_chart("v", [Series("v", [(i, math.sin(i)) for i in range(10_001)])])
-    assert all(len(path) <= 402 for path in numbers(svg))
-    assert {path[-1][0] for path in numbers(svg)} == {WIDTH - 8.0}
+def test_ids_of_two_charts_differ():
+    charts = [as_chart(training_curves(rows([1.0, 3.0]), ax=chart_axes()), label).svg for label in ("a", "b")]
+    first, second = (set(re.findall(r'id="([^"]+)"', svg)) for svg in charts)
+    assert first
+    assert not first & second
 
 
-def test_names_are_escaped():
-    assert "<b>" not in line_chart("<b>", [Series("<b>", [(0, 0), (1, 1)])])
-    assert "<b>" not in legend([Series("<b>", []), Series("c", [])])
+def test_the_palette_is_that_of_the_page_in_light():
+    for name, color in COLORS.items():
+        assert f"--{name}: {color};" in STYLE.partition("@media")[0]
+
+
+def test_groups_have_colors_between_the_accent_and_blue():
+    assert group_colors(1) == {COLORS["accent"]: "color-mix(in oklab, var(--accent) 100%, var(--far))"}
+    assert len(group_colors(9)) == 9
+    groups = [(f"<interval {k}>", [rows([1.0, k]), rows([2.0, k])]) for k in (3, 4, 5)]
+    ((spec, chart),) = compared_curves(groups)
+    assert spec.title == "Loss"
+    assert [name for name, _, _ in chart.legend] == ["<interval 3>", "<interval 4>", "<interval 5>"]
+    assert all(chart.svg.count(color) >= 4 for color in group_colors(3).values())
+    assert "&lt;interval 5&gt;: from 2 to 5, between 2 and 5." in chart.svg

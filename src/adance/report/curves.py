@@ -1,101 +1,98 @@
 """Which curves of training a report shows, and what they say."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from markupsafe import Markup
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 
-from adance.report.chart import Series, legend, line_chart
+from adance.plot import training_curves
+from adance.plot.axes import COLORS, format_number
+from adance.report.chart import CSS, Chart, as_chart, chart_axes
 
 Rows = Sequence[dict[str, float]]
 
-DATA, NOISE, HELD_OUT = "var(--accent)", "var(--muted)", "var(--accent)"
 
-
-class Curve(NamedTuple):
-    """A chart with its title and what it means."""
+class CurveSpec(NamedTuple):
+    """A chart to draw, what it means, and the labels of its metrics."""
 
     title: str
     note: str
-    chart: Markup
-    legend: Markup
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A chart to draw: its lines are (name, metric, colour, dashed)."""
-
-    title: str
-    note: str
-    lines: tuple[tuple[str, str, str, bool], ...]
+    metrics: dict[str, str]
+    compared: bool = False
 
 
 CURVES = (
-    Wanted("Loss", "The contrast of data and noise.", (("loss", "loss", DATA, False),)),
-    Wanted(
+    CurveSpec("Loss", "The contrast of data and noise.", {"loss": "loss"}, compared=True),
+    CurveSpec(
         "Energies",
         "Held-out data should stay with training data; a gap is overfitting.",
-        (
-            ("data", "energy_data", DATA, False),
-            ("held out", "energy_held_out", HELD_OUT, True),
-            ("noise", "energy_noise", NOISE, False),
-        ),
+        {"energy_data": "data", "energy_held_out": "held out", "energy_noise": "noise"},
     ),
-    Wanted(
-        "Gradient norm v",
-        "Mean ‖∇E‖ along the chains. Steady is well; growth without end comes before divergence.",
-        (("v", "gradient_norm", DATA, False),),
+    CurveSpec(
+        "Gradient norm",
+        "Mean ‖∇E‖ along the chains. A flat curve is healthy; unbounded growth precedes divergence.",
+        {"gradient_norm": "gradient norm"},
+        compared=True,
     ),
-    Wanted(
-        "Log-ratio r",
+    CurveSpec(
+        "Log-ratio",
         "How far the model has moved from its snapshot, in units of the ratio's temperature.",
-        (("data", "ratio_data", DATA, False), ("noise", "ratio_noise", NOISE, False)),
+        {"ratio_data": "data", "ratio_noise": "noise"},
     ),
-    Wanted(
+    CurveSpec(
         "AUC",
-        "How often a datum has less energy than a noise sample. At ½ they cannot be told apart.",
-        (("AUC", "auc", DATA, False),),
+        "How often a data point has less energy than a noise sample. At ½ they cannot be distinguished.",
+        {"auc": "AUC"},
+        compared=True,
     ),
-    Wanted(
+    CurveSpec(
         "Effective sample share",
-        "How much of the snapshot's noise still counts under the present model.",
-        (("share", "effective_sample_share", DATA, False),),
+        "The share of the snapshot's noise samples that still counts under the current model.",
+        {"effective_sample_share": "share"},
+        compared=True,
     ),
-    Wanted("Log Z", "The learned normaliser.", (("log Z", "log_z", DATA, False),)),
+    CurveSpec("Log Z", "The learned normalizing constant.", {"log_z": "log Z"}),
 )
 
-COMPARED = ("Loss", "Gradient norm v", "AUC", "Effective sample share")
 
-
-def run_curves(rows: Rows) -> list[Curve]:
+def run_curves(rows: Rows) -> list[tuple[CurveSpec, Chart]]:
     """The curves of one run, those that it has."""
-    found = []
-    for wanted in CURVES:
-        series = [Series(name, _points(rows, key), color, dashed) for name, key, color, dashed in wanted.lines]
-        found.append(_curve(wanted, [s for s in series if len(s.points) > 1]))
-    return [curve for curve in found if curve.chart]
+    drawn = [(spec, training_curves(rows, spec.metrics, ax=chart_axes())) for spec in CURVES]
+    return [(spec, as_chart(ax, describe(spec.title, ax))) for spec, ax in drawn if ax.lines]
 
 
-def compared_curves(runs: Sequence[tuple[str, str, Rows]]) -> tuple[list[Curve], Markup]:
-    """The curves of several runs in the same charts, and the legend of all.
+def compared_curves(groups: Sequence[tuple[str, Sequence[Rows]]]) -> list[tuple[CurveSpec, Chart]]:
+    """The curves of several groups of runs in the same charts, a color for each group.
 
     Args:
-        runs: Name, colour and rows of each; those of one group share the first two.
+        groups: The name of each group, and the rows of its runs.
     """
+    colors = group_colors(len(groups))
     found = []
-    for wanted in CURVES:
-        if wanted.title in COMPARED:
-            series = [Series(name, _points(rows, wanted.lines[0][1]), color) for name, color, rows in runs]
-            found.append(_curve(wanted, [s for s in series if len(s.points) > 1])._replace(legend=Markup("")))
-    names = {name: Series(name, [], color) for name, color, _ in runs}
-    return [curve for curve in found if curve.chart], legend(list(names.values()))
+    for spec in (spec for spec in CURVES if spec.compared):
+        ax = chart_axes()
+        for (name, runs), color in zip(groups, colors, strict=True):
+            for rows in runs:
+                training_curves(rows, list(spec.metrics), ax=ax, color=color, label=name)
+        if ax.lines:
+            found.append((spec, as_chart(ax, describe(spec.title, ax), CSS | colors)))
+    return found
 
 
-def _curve(wanted: Wanted, series: Sequence[Series]) -> Curve:
-    once = list({s.name: s for s in series}.values())
-    return Curve(wanted.title, wanted.note, line_chart(wanted.title, series), legend(once))
+def group_colors(n: int) -> dict[str, str]:
+    """Colors of ``n`` ordered groups, from the accent to blue, each with its CSS."""
+    blend = LinearSegmentedColormap.from_list("groups", [COLORS["far"], COLORS["accent"]])
+    percents = [round(100 - 88 * place / max(n - 1, 1)) for place in range(n)]
+    return {to_hex(blend(p / 100)): f"color-mix(in oklab, var(--accent) {p}%, var(--far))" for p in percents}
 
 
-def _points(rows: Rows, key: str) -> list[tuple[float, float]]:
-    return [(row["step"], row[key]) for row in rows if isinstance(row.get(key), (int, float))]
+def describe(title: str, ax: Axes) -> str:
+    """The curves of a chart in words."""
+    parts = [f"{title}."]
+    for line in ax.lines[::2]:
+        values = np.asarray(line.get_ydata())
+        first, last, low, high = (format_number(v) for v in (values[0], values[-1], values.min(), values.max()))
+        parts.append(f"{str(line.get_label())[1:]}: from {first} to {last}, between {low} and {high}.")
+    return " ".join(parts)

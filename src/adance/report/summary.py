@@ -1,4 +1,4 @@
-"""What a run was, in words: for the head of a page and its settings."""
+"""A run in words: the head of its page, its settings and its evaluation."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from adance.report.scale import number
+from adance.plot.axes import format_number
 
 Config = Mapping[str, Any]
 
@@ -18,9 +18,9 @@ def class_name(part: Config) -> str:
 
 
 def data_name(config: Config) -> str:
-    """What the data are called: a name, or a file's or folder's."""
+    """The name of the data set, or of its file or folder."""
     source = config.get("data")
-    return Path(str(source)).name if source else "data of one's own"
+    return Path(str(source)).name if source else "your own data"
 
 
 def subtitle(config: Config, step: int, seconds: float | None, averaged: bool) -> str:
@@ -32,7 +32,7 @@ def subtitle(config: Config, step: int, seconds: float | None, averaged: bool) -
 
 
 def duration(seconds: float) -> str:
-    """A time for people."""
+    """A time in seconds, minutes or hours."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
@@ -41,55 +41,57 @@ def duration(seconds: float) -> str:
 
 
 def settings(config: Config, hidden: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """The settings that people ask for first; arguments at ``None`` are chosen by the library and left out."""
+    """The most important settings, without those at ``None`` and those that are ``hidden``."""
     parts = [(part, _described(config[part])) for part in ("energy", "objective")]
     names = ("batch_size", "lr", "betas", "ema", "schedule", "grad_clip", "data_noise", "seed")
-    told = [name for name in names if config.get(name) not in (None, 0.0) or name == "seed"]
-    plain = [(name.replace("_", " "), _plain(config.get(name))) for name in told if name not in hidden]
+    shown = [name for name in names if config.get(name) not in (None, 0.0) or name == "seed"]
+    plain = [(name.replace("_", " "), _plain(config.get(name))) for name in shown if name not in hidden]
     return [("data", data_name(config)), *parts, *plain]
 
 
 def as_yaml(config: Config) -> str:
-    """The config as the run folder has it."""
+    """The config as YAML, in its own order."""
     return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
 
 
 def evaluation(held: Mapping[str, Any], rows: list[dict[str, Any]], step: int) -> dict[str, Any] | None:
-    """What ``evaluation.json`` holds, as tables: first the measures of the first set of samples, beside real data's.
+    """What ``evaluation.json`` holds, as tables: the metrics of the first set of samples, then all.
 
     Args:
         held: The file.
-        rows: Its measures.
-        step: The run's last step, of which the file may not be.
+        rows: Its metrics.
+        step: The run's last step, which may be later than the file's.
     """
     if not rows:
         return None
-    then = held.get("step", step)
-    caption = "Measures of this run" if then == step else f"Measures at step {then:,}; the run has {step:,} since"
+    evaluated = held.get("step", step)
+    caption = "Metrics of this run"
+    if evaluated != step:
+        caption = f"Metrics at step {evaluated:,}; the run has reached step {step:,} since"
     first = next((row.get("samples") for row in rows if row.get("group") == "samples"), None)
     caption += f"; samples: {first}" if first else ""
-    return {"caption": caption, "headline": _headline(rows, first), "all": _evaluation_table(rows)}
+    return {"caption": caption, "headline": _headline(rows, first), "all": _all_metrics(rows)}
 
 
 def _headline(rows: list[dict[str, Any]], first: str | None) -> dict[str, Any]:
-    """Measures of the ``first`` set of samples and of real rows in their place, then those of neither."""
+    """Metrics of the ``first`` set of samples next to those of real data, then those that are not of samples."""
     real = {row["name"]: _value(row) for row in rows if str(row.get("samples")).endswith("instead of samples")}
     of_samples = [row for row in rows if row.get("samples") == first and row.get("group") == "samples"]
     others = [row for row in rows if row.get("group") != "samples"]
     cells = [[str(row["name"]), _value(row), real.get(row["name"], "–")] for row in of_samples]
     return {
-        "head": ["measure", "value", "real data instead"],
+        "head": ["metric", "value", "real data instead"],
         "rows": cells + [[str(row["name"]), _value(row), "–"] for row in others],
     }
 
 
-def _evaluation_table(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """All measures: heads, and cells as text; columns that say nothing are left out."""
+def _all_metrics(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Heads and cells of all metrics, without empty columns."""
     hidden = ("name", "value", "group", "measure", "spread", "better")
-    keys = [key for key in dict.fromkeys(key for row in rows for key in row) if key not in hidden]
-    keys = [key for key in keys if any(row.get(key) not in (None, "") for row in rows)]
+    used = dict.fromkeys(key for row in rows for key, value in row.items() if value not in (None, ""))
+    keys = [key for key in used if key not in hidden]
     cells = [[str(row["name"]), _value(row), *(_plain(row.get(key)) for key in keys)] for row in rows]
-    return {"head": ["measure", "value", *(key.replace("_", " ") for key in keys)], "rows": cells}
+    return {"head": ["metric", "value", *(key.replace("_", " ") for key in keys)], "rows": cells}
 
 
 def _value(row: Mapping[str, Any]) -> str:
@@ -109,4 +111,4 @@ def _plain(value: Any) -> str:
         return _described(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value if isinstance(value, str) else json.dumps(value)
-    return number(value) if isinstance(value, float) else f"{value:,}" if value >= 10_000 else str(value)
+    return format_number(value) if isinstance(value, float) else f"{value:,}" if value >= 10_000 else str(value)
