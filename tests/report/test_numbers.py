@@ -10,7 +10,7 @@ import torch
 from adance import load
 from adance.cli import main
 from adance.report import write_report
-from adance.report.energies import energies_of
+from adance.report.chain import energies_of
 from adance.training.run_folder import RunFolder
 
 

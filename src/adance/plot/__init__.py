@@ -8,14 +8,6 @@ from adance.plot.curves import training_curves
 from adance.plot.energies import energy_histogram
 from adance.plot.film import chain_film
 from adance.plot.grid import samples_grid, save_grid
-from adance.plot.plane import density, save_plane
+from adance.plot.plane import density
 
-__all__ = [
-    "chain_film",
-    "density",
-    "energy_histogram",
-    "samples_grid",
-    "save_grid",
-    "save_plane",
-    "training_curves",
-]
+__all__ = ["chain_film", "density", "energy_histogram", "samples_grid", "save_grid", "training_curves"]

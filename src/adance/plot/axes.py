@@ -7,14 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-COLORS = {
-    "accent": "#c25420",
-    "far": "#2f4f63",
-    "muted": "#8a857d",
-    "ink": "#1d1c1a",
-    "quiet": "#5f5b55",
-    "line": "#e6e2db",
-}
+COLORS = {"accent": "#c25420", "far": "#2f4f63", "muted": "#8a857d", "ink": "#1d1c1a", "quiet": "#5f5b55"}
+COLORS["line"] = "#e6e2db"
 """The light colors of reports, by the name of their CSS variable."""
 
 

@@ -33,7 +33,7 @@ def training_curves(
     ax = new_axes() if ax is None else ax
     labels = metrics if isinstance(metrics, Mapping) else {name: name.replace("_", " ") for name in metrics}
     for metric, label in labels.items():
-        steps, values = finite_points(rows, metric)
+        steps, values = _finite_points(rows, metric)
         if len(steps) > 1:
             look = {"label": label, **line_style(metric), **style}
             faint = {**look, "label": f"_{look['label']}", "alpha": 0.28, "linewidth": 1, "linestyle": "-"}
@@ -47,14 +47,13 @@ def training_curves(
     return ax
 
 
-def finite_points(rows: Sequence[Mapping[str, Any]], metric: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Steps and finite values of a metric; at most ``MAX_POINTS`` of them, evenly spaced."""
+def _finite_points(rows: Sequence[Mapping[str, Any]], metric: str) -> NDArray[Any]:
+    """Steps and finite values ``(2, N)`` of a metric; at most ``MAX_POINTS`` of them, evenly spaced."""
     found = [(row["step"], row[metric]) for row in rows if isinstance(row.get(metric), (int, float))]
     points = np.array(found, dtype=float).reshape(-1, 2)
     points = points[np.isfinite(points[:, 1])]
-    if len(points) > MAX_POINTS:
-        points = points[np.linspace(0, len(points) - 1, MAX_POINTS).round().astype(int)]
-    return points[:, 0], points[:, 1]
+    shown = np.linspace(0, len(points) - 1, min(len(points), MAX_POINTS)).round().astype(int)
+    return np.transpose(points[shown])
 
 
 def _running_mean(values: NDArray[Any]) -> NDArray[Any]:

@@ -26,12 +26,10 @@ def chain_film(
         ax: Axes to draw into.
 
     Raises:
-        InputError: The events are neither images nor points in the plane, or ``steps`` does not fit the frames.
+        InputError: The events are neither images nor points in the plane.
     """
     x = torch.stack([torch.as_tensor(frame).detach().float().cpu() for frame in frames])  # type: ignore[union-attr]
     steps = range(len(x)) if steps is None else steps
-    if len(steps) != len(x):
-        raise InputError(f"chain_film got {len(x)} frames and {len(steps)} steps: give one step for each frame")
     if x.ndim == 3 and x.shape[2] == 2:
         ax = new_axes(4, 4) if ax is None else ax
         points = x.numpy()

@@ -1,13 +1,16 @@
-"""A batch of chains on their way from noise to samples."""
+"""What a run's chains do: a recording of their way from noise to samples, and energies of all kinds of events."""
 
 from dataclasses import dataclass
 
+import numpy as np
+import torch
 from torch import Tensor
 
+from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.training.run import Run
 
-MAX_FRAMES = 60
+MAX_FRAMES, MAX_ENERGIES = 60, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,26 +40,37 @@ def record_chain(run: Run, n: int, shown: int, seed: int = 0, steps: int | None 
     """
     length = run.sampling_steps if steps is None else steps
     kept = {round(i * length / MAX_FRAMES) for i in range(MAX_FRAMES + 1)}
-    frames = {0: run.sample(n, steps=0, seed=seed)[:shown]}
+    frames = {0: run.sample(n, steps=0, seed=seed)[:shown].cpu()}
 
     def keep(step: int, x: Tensor) -> None:
         if step in kept:
-            frames[step] = x[:shown].clone()
+            frames[step] = x[:shown].to("cpu", copy=True)
 
     samples = run.sample(n, steps=length, seed=seed, callback=keep)
-    energies = {step: run.score(x) for step, x in frames.items() if x.isfinite().all()}
-    means = {step: float(values.double().mean()) for step, values in energies.items() if values.isfinite().all()}
-    if not means:
+    energies = {step: float(run.score(x).double().mean()) for step, x in frames.items() if x.isfinite().all()}
+    energies = {step: energy for step, energy in energies.items() if np.isfinite(energy)}
+    if not energies:
         raise InputError(f"{run.folder.path}: the energy is not finite where chains start, so no chains can be shown")
-    shown_frames = [frames[step].cpu() for step in means]
-    return ChainRecording(list(means), shown_frames, list(means.values()), samples.cpu(), length)
+    return ChainRecording(
+        list(energies), [frames[step] for step in energies], list(energies.values()), samples.cpu(), length
+    )
 
 
 def still_frames(recording: ChainRecording, n: int = 6) -> list[int]:
     """Indices of up to ``n`` frames between which the mean energy falls by about the same amount."""
-    first, last = recording.energies[0], recording.energies[-1]
-    chosen = {0, len(recording.frames) - 1}
-    for part in range(1, n - 1):
-        level = first + (last - first) * part / (n - 1)
-        chosen.add(next(i for i, e in enumerate(recording.energies) if (e - level) * (last - first) >= 0))
-    return sorted(chosen)
+    energies = np.array(recording.energies)
+    progress = (energies - energies[0]) / (energies[-1] - energies[0] or 1.0)
+    return sorted({0, len(energies) - 1, *(int((progress >= part).argmax()) for part in np.linspace(0, 1, n)[1:-1])})
+
+
+def energies_of(run: Run, data: Dataset | None, samples: Tensor, seed: int = 0) -> dict[str, Tensor]:
+    """The finite energies of up to 1,000 events of each kind, by its name."""
+    events = {"samples": samples, "noise": run.sample(MAX_ENERGIES, steps=0, seed=seed)}
+    if data is not None:
+        held_out = data.batch(torch.arange(min(MAX_ENERGIES, len(data.test))), "test")
+        events = {
+            "training data": data.batch(torch.arange(min(MAX_ENERGIES, len(data.train)))),
+            "held-out data": held_out,
+        } | events
+    found = {name: run.score(x) for name, x in events.items()}
+    return {name: values[values.isfinite()] for name, values in found.items() if values.isfinite().any()}

@@ -46,11 +46,8 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int
 
 def render(template: str, context: dict[str, Any]) -> str:
     """Fill the template with the context."""
+    loader = PackageLoader("adance.report")
     environment = Environment(
-        loader=PackageLoader("adance.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template(template).render(version=version("adance"), **context)

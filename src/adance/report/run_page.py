@@ -1,6 +1,7 @@
 """What the page of a run shows."""
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,8 @@ from adance.errors import InputError
 from adance.plot.axes import COLORS, format_number
 from adance.plot.plane import Window, density_image, window_of
 from adance.report import summary
-from adance.report.chain import ChainRecording, record_chain, still_frames
-from adance.report.curves import run_curves
-from adance.report.energies import energies_chart, energies_of
+from adance.report.chain import ChainRecording, energies_of, record_chain, still_frames
+from adance.report.charts import energies_chart, run_curves
 from adance.report.images import alpha_uri, grid_uri, saved_uri
 from adance.sweeps.job import evaluation_of
 from adance.training.run import Run, load
@@ -32,19 +32,23 @@ def run_context(folder: Path, *, seed: int = 0, device: str = "cpu") -> dict[str
     """
     run = load(folder, device=device)
     config, rows = run.folder.read_config(), run.folder.read_metrics()
-    data, shown = _data(run), _shown_chains(run)
+    data: Dataset | None = None
+    with suppress(InputError):
+        data = run.reload_data()
+    side = max(run.event_shape)
+    shown = 300 if _kind(run) != "image" else 36 if side <= 16 else 25 if side <= 32 else 16
     recording = record_chain(run, max(shown, CHAINS) if math.prod(run.event_shape) <= 1024 else shown, shown, seed)
-    chart, means = energies_chart(energies_of(run, data, recording.samples, seed))
+    energies = energies_of(run, data, recording.samples, seed)
     return {
         "name": summary.data_name(config),
         "objective": summary.class_name(config["objective"]),
         "subtitle": summary.subtitle(config, run.step, rows[-1].get("seconds") if rows else None, run.averaged),
         "kind": _kind(run),
         "chain": _chain(run, data, recording),
-        "grids": [{"uri": saved_uri(path, GRID_SIDE), "step": f"{int(path.stem):,}"} for path in _evenly(run)],
+        "grids": [(saved_uri(path, GRID_SIDE), f"{int(path.stem):,}") for path in _evenly(run)],
         "curves": run_curves(rows),
-        "energies": chart,
-        "means": means,
+        "energies": energies_chart(energies),
+        "means": {name: format_number(float(values.mean())) for name, values in energies.items()},
         "evaluation": summary.evaluation(*evaluation_of(folder), run.step),
         "settings": summary.settings(config),
         "config": summary.as_yaml(config),
@@ -68,20 +72,6 @@ def _kind(run: Run) -> str:
     if run.data["kind"] == "image":
         return "image"
     return "plane" if run.event_shape == (2,) else "vector"
-
-
-def _shown_chains(run: Run) -> int:
-    if run.data["kind"] != "image":
-        return 300
-    side = max(run.event_shape[1:])
-    return 36 if side <= 16 else 25 if side <= 32 else 16
-
-
-def _data(run: Run) -> Dataset | None:
-    try:
-        return run.reload_data()
-    except InputError:
-        return None
 
 
 def _chain(run: Run, data: Dataset | None, recording: ChainRecording) -> dict[str, Any]:

@@ -25,19 +25,9 @@ def data_name(config: Config) -> str:
 
 def subtitle(config: Config, step: int, seconds: float | None, averaged: bool) -> str:
     """One line about a run."""
-    parts = [class_name(config["energy"]), f"{step:,} steps"]
-    if seconds is not None:
-        parts.append(duration(seconds))
-    return " · ".join([*parts, "averaged weights" if averaged else "the last step's weights"])
-
-
-def duration(seconds: float) -> str:
-    """A time in seconds, minutes or hours."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    took = "" if seconds is None else f" · {_duration(seconds)}"
+    weights = "averaged weights" if averaged else "the last step's weights"
+    return f"{class_name(config['energy'])} · {step:,} steps{took} · {weights}"
 
 
 def settings(config: Config, hidden: Sequence[str] = ()) -> list[tuple[str, str]]:
@@ -64,34 +54,31 @@ def evaluation(held: Mapping[str, Any], rows: list[dict[str, Any]], step: int) -
     """
     if not rows:
         return None
-    evaluated = held.get("step", step)
-    caption = "Metrics of this run"
-    if evaluated != step:
-        caption = f"Metrics at step {evaluated:,}; the run has reached step {step:,} since"
-    first = next((row.get("samples") for row in rows if row.get("group") == "samples"), None)
-    caption += f"; samples: {first}" if first else ""
-    return {"caption": caption, "headline": _headline(rows, first), "all": _all_metrics(rows)}
-
-
-def _headline(rows: list[dict[str, Any]], first: str | None) -> dict[str, Any]:
-    """Metrics of the ``first`` set of samples next to those of real data, then those that are not of samples."""
+    evaluated, first = held.get("step", step), next((row["samples"] for row in rows if _is_of_samples(row)), None)
+    since = "of this run" if evaluated == step else f"at step {evaluated:,}; the run has reached step {step:,} since"
+    samples = f"; samples: {first}" if first else ""
     real = {row["name"]: _value(row) for row in rows if str(row.get("samples")).endswith("instead of samples")}
-    of_samples = [row for row in rows if row.get("samples") == first and row.get("group") == "samples"]
-    others = [row for row in rows if row.get("group") != "samples"]
-    cells = [[str(row["name"]), _value(row), real.get(row["name"], "–")] for row in of_samples]
+    shown = [row for row in rows if _is_of_samples(row) and row["samples"] == first]
+    headline = [[row["name"], _value(row), real.get(row["name"], "–")] for row in shown]
+    headline += [[row["name"], _value(row), "–"] for row in rows if row.get("group") != "samples"]
+    used = dict.fromkeys(key for row in rows for key, value in row.items() if value not in (None, ""))
+    keys = [key for key in used if key not in ("name", "value", "group", "measure", "spread", "better")]
+    cells = [[row["name"], _value(row), *(_plain(row.get(key)) for key in keys)] for row in rows]
     return {
-        "head": ["metric", "value", "real data instead"],
-        "rows": cells + [[str(row["name"]), _value(row), "–"] for row in others],
+        "caption": f"Metrics {since}{samples}",
+        "headline": {"head": ["metric", "value", "real data instead"], "rows": headline},
+        "all": {"head": ["metric", "value", *(key.replace("_", " ") for key in keys)], "rows": cells},
     }
 
 
-def _all_metrics(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Heads and cells of all metrics, without empty columns."""
-    hidden = ("name", "value", "group", "measure", "spread", "better")
-    used = dict.fromkeys(key for row in rows for key, value in row.items() if value not in (None, ""))
-    keys = [key for key in used if key not in hidden]
-    cells = [[str(row["name"]), _value(row), *(_plain(row.get(key)) for key in keys)] for row in rows]
-    return {"head": ["metric", "value", *(key.replace("_", " ") for key in keys)], "rows": cells}
+def _is_of_samples(row: Mapping[str, Any]) -> bool:
+    return row.get("group") == "samples" and row.get("samples") is not None
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def _value(row: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from adance.report import summary
-from adance.report.curves import compared_curves, group_colors
+from adance.report.charts import compared_curves, group_colors
 from adance.report.images import saved_uri
 from adance.report.run_page import sample_pictures
 from adance.sweeps.axes import short_keys

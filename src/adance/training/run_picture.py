@@ -18,7 +18,7 @@ def has_picture(data: dict[str, Any], energy: nn.Module) -> bool:
 
 
 def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
-    """Draw samples: a grid of images, or points of the plane with density and data, unless those were in memory."""
+    """Write a PNG of samples: a grid of images, or points in the plane with the density and, if available, the data."""
     from adance import plot  # matplotlib takes time to import
 
     if run.data["kind"] == "image":
@@ -26,8 +26,9 @@ def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = N
     else:
         if data is None and run.folder.read_config().get("data") is not None:
             data = run.reload_data()
-        rows = None if data is None else data.batch(torch.arange(min(len(data.train), 4 * len(samples))))
-        plot.save_plane(run.score, rows, samples, path, run.sampler.temperature)
+        rows = None if data is None else data.batch(torch.arange(min(len(data.train), len(samples))))
+        figure: Any = plot.density(run.score, rows, samples, temperature=run.sampler.temperature).figure
+        figure.savefig(path, format="png", dpi=100)
 
 
 def save_array(run: Run, samples: Tensor, path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 import adance.report
 from adance.plot import training_curves
 from adance.plot.axes import COLORS
-from adance.report.chart import as_chart, chart_axes
-from adance.report.curves import compared_curves, group_colors, run_curves
+from adance.report.charts import as_chart, chart_axes, compared_curves, group_colors, run_curves
 
 STYLE = (Path(adance.report.__file__).parent / "templates" / "style.css").read_text()
 
@@ -24,8 +23,8 @@ def curve(svg):
 
 
 def test_a_chart_is_svg_without_colors_fonts_or_sizes_of_its_own():
-    svg = as_chart(training_curves(rows([1.0, 3.0, 2.0]), ax=chart_axes()), "Loss & more").svg
-    assert ET.fromstring(svg).get("aria-label") == "Loss & more"
+    svg = as_chart(training_curves(rows([1.0, 3.0, 2.0]), ax=chart_axes()), "Loss & more", "", "words").svg
+    assert ET.fromstring(svg).get("aria-label") == "Loss & more. words"
     assert set(re.findall(r"(?:stroke|fill): ([^;\"]+)", svg)) <= {
         "none", "var(--accent)", "var(--line)", "var(--muted)", "var(--quiet)",
     }  # fmt: skip
@@ -36,8 +35,8 @@ def test_a_chart_is_svg_without_colors_fonts_or_sizes_of_its_own():
 
 
 def test_a_curve_is_where_its_points_are():
-    ((spec, chart),) = run_curves(rows([1.0, 3.0, 2.0]))
-    assert spec.title == "Loss"
+    (chart,) = run_curves(rows([1.0, 3.0, 2.0]))
+    assert chart.title == "Loss"
     (x0, y0), (x1, y1), (x2, y2) = curve(chart.svg)
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.03)
     assert y0 - y1 == pytest.approx(2 * (y0 - y2), abs=0.03)  # SVG's y grows downwards
@@ -45,7 +44,7 @@ def test_a_curve_is_where_its_points_are():
 
 
 def test_ids_of_two_charts_differ():
-    charts = [as_chart(training_curves(rows([1.0, 3.0]), ax=chart_axes()), label).svg for label in ("a", "b")]
+    charts = [as_chart(training_curves(rows([1.0, 3.0]), ax=chart_axes()), label, "", "").svg for label in ("a", "b")]
     first, second = (set(re.findall(r'id="([^"]+)"', svg)) for svg in charts)
     assert first
     assert not first & second
@@ -60,8 +59,8 @@ def test_groups_have_colors_between_the_accent_and_blue():
     assert group_colors(1) == {COLORS["accent"]: "color-mix(in oklab, var(--accent) 100%, var(--far))"}
     assert len(group_colors(9)) == 9
     groups = [(f"<interval {k}>", [rows([1.0, k]), rows([2.0, k])]) for k in (3, 4, 5)]
-    ((spec, chart),) = compared_curves(groups)
-    assert spec.title == "Loss"
+    (chart,) = compared_curves(groups)
+    assert chart.title == "Loss"
     assert [name for name, _, _ in chart.legend] == ["<interval 3>", "<interval 4>", "<interval 5>"]
     assert all(chart.svg.count(color) >= 4 for color in group_colors(3).values())
     assert "&lt;interval 5&gt;: from 2 to 5, between 2 and 5." in chart.svg
