@@ -20,6 +20,7 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
         ("README.md", False),
         ("docs/energy-models.md", False),
         ("docs/objectives.md", False),
+        ("docs/plots.md", False),
         ("docs/samplers.md", False),
         ("docs/your-own.md", True),
     ],

@@ -40,6 +40,7 @@ def training_curves(
             (raw,) = ax.plot(steps, values, **faint)
             ax.plot(steps, _running_mean(values), **{"linewidth": 1.8, **look, "color": raw.get_color()})
     ax.margins(x=0)
+    ax.set_xlabel("step")
     if ax.lines:
         _cut_outliers(ax)
     if len(ax.lines) > 2:

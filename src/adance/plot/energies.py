@@ -1,5 +1,6 @@
 """Histograms of energies."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from adance.plot.axes import line_style, new_axes
 
-BINS = 110
+MAX_BINS = 110
 
 
 def energy_histogram(energies: Mapping[str, ArrayLike | Tensor], *, ax: Axes | None = None) -> Axes:
@@ -28,7 +29,8 @@ def energy_histogram(energies: Mapping[str, ArrayLike | Tensor], *, ax: Axes | N
     low = min(np.quantile(part, 0.002) for part in values.values())
     high = max(np.quantile(part, 0.98) for part in values.values())
     room = 0.04 * (high - low) or 1.0
-    edges = np.linspace(low - room, high + room, BINS + 1)
+    bins = min(MAX_BINS, 4 * math.isqrt(min(map(len, values.values()))))
+    edges = np.linspace(low - room, high + room, bins + 1)
     for name, part in values.items():
         style = line_style(name)
         shares = np.histogram(part, edges)[0] / len(part)

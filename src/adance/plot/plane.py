@@ -39,12 +39,12 @@ def density(
     Raises:
         InputError: There are neither data nor samples.
     """
-    ax = new_axes(6, 6) if ax is None else ax
+    ax = new_axes(4.5, 4.5) if ax is None else ax
     x, y, half = window = window_of(samples if data is None else data)
     extent = (x - half, x + half, y - half, y + half)
     image = density_image(energy, window, temperature).numpy()
     ax.imshow(image, INVISIBLE_TO_ACCENT, vmin=0, vmax=1, extent=extent)
-    for label, points, size, color in (("data", data, 2, "muted"), ("samples", samples, 4, "ink")):
+    for label, points, size, color in (("data", data, 2, "muted"), ("samples", samples, 3, "ink")):
         if points is not None:
             at = torch.as_tensor(points).detach().cpu().numpy()
             ax.plot(at[:, 0], at[:, 1], ".", markersize=size, color=COLORS[color], label=label)

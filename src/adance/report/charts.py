@@ -83,7 +83,9 @@ def compared_curves(groups: Sequence[tuple[str, Sequence[Rows]]]) -> list[Chart]
 def energies_chart(energies: Mapping[str, Tensor]) -> Chart:
     """The histogram of energies ``(N,)`` by their kind; its note is the means in words."""
     means = " ".join(f"{name}: mean {format_number(float(values.mean()))}." for name, values in energies.items())
-    return as_chart(energy_histogram(energies, ax=chart_axes(700)), "Energies", means, means)
+    ax = energy_histogram(energies, ax=chart_axes(700))
+    ax.tick_params(pad=9)
+    return as_chart(ax, "Energies", means, means)
 
 
 def group_colors(n: int) -> dict[str, str]:
@@ -109,12 +111,13 @@ def describe(ax: Axes) -> str:
 
 
 def as_chart(ax: Axes, title: str, note: str, words: str, css: Mapping[str, str] = CSS) -> Chart:
-    """The figure of ``ax`` as an ``<svg>`` with colors from ``css``; its legend is left to the page."""
+    """The figure of ``ax`` as an ``<svg>`` with colors from ``css``; its legend and axis label are left to the page."""
     legend: dict[str, tuple[str, str, bool]] = {}
     handles, names = ax.get_legend_handles_labels()
     for name, handle in dict[Any, Any](zip(names, handles, strict=True)).items():
         color = to_hex(handle.get_edgecolor() if hasattr(handle, "get_edgecolor") else handle.get_color())
         legend[name] = (name, css.get(color, color), handle.get_linestyle() == "--")
+    ax.set_xlabel("")
     if drawn := ax.get_legend():
         drawn.remove()
     figure: Any = ax.figure

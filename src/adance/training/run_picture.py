@@ -28,7 +28,7 @@ def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = N
             data = run.reload_data()
         rows = None if data is None else data.batch(torch.arange(min(len(data.train), len(samples))))
         figure: Any = plot.density(run.score, rows, samples, temperature=run.sampler.temperature).figure
-        figure.savefig(path, format="png", dpi=100)
+        figure.savefig(path, format="png", dpi=140)
 
 
 def save_array(run: Run, samples: Tensor, path: Path) -> None:
