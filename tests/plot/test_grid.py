@@ -3,7 +3,7 @@ import pytest
 import torch
 from PIL import Image
 
-from adance.pictures import save_grid
+from adance.plot import samples_grid, save_grid
 
 
 def levels(path):
@@ -53,3 +53,10 @@ def test_images_are_not_altered_and_may_have_a_graph(tmp_path):
     images = torch.full((2, 1, 2, 2), 5.0, requires_grad=True)
     save_grid(images, tmp_path / "x.png")
     assert (images == 5).all()
+
+
+def test_axes_show_the_pixels_of_the_png(tmp_path):
+    images = torch.rand(5, 1, 4, 4) * 2 - 1
+    save_grid(images, tmp_path / "x.png", columns=3, height=1)
+    ax = samples_grid(images.numpy(), columns=3)
+    assert (np.asarray(ax.images[0].get_array()) == levels(tmp_path / "x.png")).all()

@@ -1,28 +1,28 @@
 "use strict";
 (() => {
-  const film = JSON.parse(document.getElementById("film").textContent);
-  const at = (id) => document.getElementById(id);
-  const slider = at("scrub"), play = at("play"), frame = at("frame"), plane = at("plane"), dot = at("dot");
-  const walkers = plane ? plane.querySelectorAll(".walkers circle") : [];
-  const last = film.labels.length - 1;
+  const recording = JSON.parse(document.getElementById("recording").textContent);
+  const find = (id) => document.getElementById(id);
+  const slider = find("slider"), play = find("play"), frame = find("frame"), plane = find("plane"), dot = find("dot");
+  const points = plane ? plane.querySelectorAll(".chains circle") : [];
+  const last = recording.labels.length - 1;
   let timer = null;
 
   function show(i) {
     slider.value = i;
     if (frame) {
-      frame.src = film.pictures[i];
-      frame.alt = `${film.chains} chains at ${film.labels[i]}`;
+      frame.src = recording.pictures[i];
+      frame.alt = `${recording.chains} chains at ${recording.labels[i]}`;
     }
-    walkers.forEach((walker, n) => {
-      walker.setAttribute("cx", film.points[i][2 * n]);
-      walker.setAttribute("cy", film.points[i][2 * n + 1]);
+    points.forEach((point, n) => {
+      point.setAttribute("cx", recording.points[i][2 * n]);
+      point.setAttribute("cy", recording.points[i][2 * n + 1]);
     });
-    if (plane) plane.setAttribute("aria-label", `The learned density, and ${film.chains} chains at ${film.labels[i]}`);
-    at("where").textContent = film.labels[i];
-    at("energy").textContent = film.energies[i];
-    dot.setAttribute("cx", film.dots[i][0]);
-    dot.setAttribute("cy", film.dots[i][1]);
-    slider.setAttribute("aria-valuetext", `${film.labels[i]}, mean energy ${film.energies[i]}`);
+    if (plane) plane.setAttribute("aria-label", `The learned density, and ${recording.chains} chains at ${recording.labels[i]}`);
+    find("where").textContent = recording.labels[i];
+    find("energy").textContent = recording.energies[i];
+    dot.setAttribute("cx", recording.dots[i][0]);
+    dot.setAttribute("cy", recording.dots[i][1]);
+    slider.setAttribute("aria-valuetext", `${recording.labels[i]}, mean energy ${recording.energies[i]}`);
     slider.style.setProperty("--part", `${(100 * i) / last}%`);
     document.querySelectorAll(".film button").forEach((still) => {
       if (Number(still.dataset.frame) === i) still.setAttribute("aria-current", "step");
