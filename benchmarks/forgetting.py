@@ -5,7 +5,7 @@
 Models of digits are trained for 4,000 steps at K = 10, and at K = 50 with noise from the last one, two, three or five
 snapshots. The energies of a snapshot's noise, less those of data, are looked at in the snapshot itself and in the
 models that come 1 to 8 refreshes later: means over the later half of training, in units of the ratio's temperature. The
-table goes into docs/long-intervals.md. Twelve minutes.
+table goes into docs/long-intervals-appendix.md. Twelve minutes.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main() -> None:
         means = [statistics.mean(of_seed[later] for of_seed in seeds) for later in LATER]
         lines.append(f"| {interval} | {snapshots} | " + " | ".join(f"{mean:.1f}" for mean in means) + " |")
         print(lines[-1], flush=True)
-    put_between_markers(DOCS / "long-intervals.md", "\n".join(lines), BEGIN, END)
+    put_between_markers(DOCS / "long-intervals-appendix.md", "\n".join(lines), BEGIN, END)
 
 
 def gaps(x: Tensor, interval: int, snapshots: int, seed: int) -> dict[int, float]:

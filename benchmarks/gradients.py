@@ -7,7 +7,7 @@ A model of digits is trained by the default recipe for 2,000 steps. From there i
 steps, on average: the effective share of the weights of noise; the noise of the gradient of a batch of 128, relative to
 the length of the mean gradient; the cosine between the mean gradient and likelihood's, with chains of the model as it
 then is. And, for chains that are continued for longer, the cosine between likelihood's gradient with them and with the
-short ones. The table goes into docs/long-intervals.md. Ten minutes.
+short ones. The table goes into docs/long-intervals-appendix.md. Ten minutes.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def main() -> None:
         lines += [f"| {title} | {row}" for row in intervals(recipe, energy, run, x, args.seed)]
     text = "\n".join([*lines, "", short_run_bias(energy, run, x)])
     print(text)
-    put_between_markers(DOCS / "long-intervals.md", text, BEGIN, END)
+    put_between_markers(DOCS / "long-intervals-appendix.md", text, BEGIN, END)
 
 
 def trained(data: adance.Dataset, seed: int, out: Path) -> tuple[nn.Module, adance.Run]:

@@ -4,7 +4,7 @@
 
 Trains AdaNCE as benchmarks/density2d.py does, by every recipe below: Kullback-Leibler divergence by integration on a
 grid. One JSON file a run in benchmarks/results/intervals2d, so an interrupted study goes on where it stopped. At the
-end a table in docs/long-intervals.md.
+end a table in docs/long-intervals-appendix.md.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main() -> None:
         Parallel(args.jobs)(delayed(keep)(*run) for run in runs)
     text = table()
     print(text)
-    put_between_markers(density2d.DOCS / "long-intervals.md", text, BEGIN, END)
+    put_between_markers(density2d.DOCS / "long-intervals-appendix.md", text, BEGIN, END)
 
 
 def keep(recipe: str, name: str, seed: int) -> None:
