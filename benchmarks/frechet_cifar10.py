@@ -36,7 +36,7 @@ def main() -> None:
     began, cpu = time.monotonic(), time.process_time()
     rows = torch.arange(args.n)
     real, other = (data.batch(rows, split) for split in ("train", "test"))
-    reference = Reference.of(extract(extractor, real), "train")
+    reference = Reference.of(extract(extractor, real))
     features = extract(extractor, other)
     extracted = time.monotonic()
     distance, kernel = frechet_distance(reference, features), kernel_distance(reference, features)

@@ -8,8 +8,8 @@ held-out images, in a classifier's features, along training. Recipes differ in h
 is looked at after 30 to 300 steps. The quality is the distance at the best of these lengths, in the mean of the last
 three evaluations. One JSON file a run in benchmarks/results/intervals, so an interrupted study goes on where it
 stopped. At the end tables of the digits and of mnist14 (what benchmarks/mnist14.py writes) go into
-docs/long-intervals-appendix.md, with a bootstrap 90 % interval of the quality relative to the thesis's K = 1, and a picture of
-quality against gradients beside it. ``--quick``: 2,000 steps of five recipes, one seed; nothing kept but a picture
+docs/long-intervals-appendix.md, with a bootstrap 90 % interval of the quality relative to the thesis's K = 1, and a
+picture of quality against gradients next to it. ``--quick``: 2,000 steps of five recipes, one seed; nothing kept but a picture
 beside the results.
 """
 

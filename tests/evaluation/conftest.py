@@ -2,7 +2,9 @@ import pytest
 import torch
 from torch import nn
 
+import adance
 from adance.data import load_data
+from adance.training import Settings, Trainer
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +19,27 @@ def cache(tmp_path_factory, monkeypatch):
 @pytest.fixture(scope="session")
 def digits():
     return load_data("digits")
+
+
+def trained(folder, data, energy, objective, steps):
+    settings = Settings(steps=steps, batch_size=64, lr=1e-3, sample_every=0, ema=0.9)
+    return Trainer(energy, objective, data, settings, folder, device="cpu", show_progress=False).fit()
+
+
+@pytest.fixture(scope="session")
+def digits_run(tmp_path_factory, digits):
+    torch.manual_seed(0)
+    sampler = adance.Langevin(steps=12, step_size=1.0, noise_std=0.005)
+    objective = adance.AdaNCE(sampler, interval=20, pool=128, buffer=256)
+    return trained(tmp_path_factory.mktemp("digits") / "run", digits, adance.MLP((1, 8, 8), [64]), objective, 60)
+
+
+@pytest.fixture(scope="session")
+def plane_run(tmp_path_factory):
+    torch.manual_seed(0)
+    objective = adance.AdaNCE(adance.MALA(steps=5), interval=20, pool=128, buffer=256)
+    data = load_data("8gaussians")
+    return trained(tmp_path_factory.mktemp("plane") / "run", data, adance.MLP((2,), [64, 64]), objective, 150)
 
 
 @pytest.fixture(scope="session")

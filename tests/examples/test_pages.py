@@ -3,11 +3,13 @@
 import re
 import shlex
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import torch
 
 from adance.cli import main
+from adance.evaluation.metrics import SAMPLE_METRICS
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -32,7 +34,7 @@ def test_what_a_page_shows_runs(page, commands, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("adance.training.run.sampling_steps", lambda *_: 5)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), patch.dict(SAMPLE_METRICS):  # what a page registers is forgotten
         for kind, text in BLOCK.findall((ROOT / page).read_text()):
             show(kind, STEPS.sub(r"\g<1>20", text), commands, tmp_path)
 

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,23 +38,18 @@ def file_key(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def read_tensors(path: Path) -> dict[str, Tensor] | None:
-    """The tensors in a file; ``None`` if it does not exist or is corrupt."""
+def cached_tensors(path: Path, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The tensors in the file ``path``, which are computed and written if it does not exist or is corrupt.
+
+    The file is written atomically; if it cannot be written, there is no error.
+    """
     from safetensors import SafetensorError
-    from safetensors.torch import load
+    from safetensors.torch import load, save_file
 
     try:
         return load(path.read_bytes())  # not mapped: a file that changes on disk must not change what was read
     except (OSError, SafetensorError):
-        return None
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write ``tensors`` to ``path`` atomically; a cache that cannot be written is skipped without an error."""
-    from safetensors.torch import save_file
-
-    try:
-        with atomic_write(path) as aside:
-            save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, aside)
-    except OSError:
-        return
+        tensors = {name: tensor.contiguous() for name, tensor in compute().items()}
+    with suppress(OSError), atomic_write(path) as aside:
+        save_file(tensors, aside)
+    return tensors

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.cache import cache_folder, content_key, read_tensors, write_tensors
+from adance.evaluation.cache import cache_folder, cached_tensors, content_key
 from adance.evaluation.extractor import Extractor
 from adance.randomness import fork_rng
 
@@ -62,14 +62,10 @@ class Classifier(Extractor):
             raise InputError(f"--features classifier: {data.name} has one class only; choose pixels")
         self.key = content_key(VERSION, data.train, data.train_labels, data.transform.state(), seed)
         path = cache_folder("classifiers", f"{self.key}.safetensors")
-        kept = read_tensors(path)
-        if kept is None:
-            self.network = _train(data, len(self.classes), seed)
-            write_tensors(path, self.network.state_dict())
-        else:
-            with fork_rng(seed):  # the initial weights are replaced, but drawing them would move torch's generator
-                self.network = make_network(data.event_shape, len(self.classes))
-            self.network.load_state_dict(kept)
+        weights = cached_tensors(path, lambda: _train(data, len(self.classes), seed).state_dict())
+        with fork_rng(seed):  # the initial weights are replaced, but drawing them would move torch's generator
+            self.network = make_network(data.event_shape, len(self.classes))
+        self.network.load_state_dict(weights)
         self.network.eval().requires_grad_(False)
         self.accuracy = self._accuracy(data)
 

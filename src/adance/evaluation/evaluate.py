@@ -54,8 +54,8 @@ class Evaluation:
     def as_json(self) -> dict[str, Any]:
         """What ``evaluation.json`` holds."""
         measurements = [m.as_json() for m in self.measurements]
-        rest = {"warnings": self.warnings, "pictures": self.pictures, "measurements": measurements}
-        return {"format": 2, **self.about, "seconds": round(self.seconds, 1), **rest}
+        found = {"warnings": self.warnings, "pictures": self.pictures, "measurements": measurements}
+        return {"format": 2, **self.about, "seconds": round(self.seconds, 1), **found}
 
 
 def evaluate_run(

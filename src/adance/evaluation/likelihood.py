@@ -94,21 +94,15 @@ def _log_masses(run: Run, data: Dataset, options: Options) -> tuple[Tensor, int,
 def _log_z(bracket: Bracket, measure: Measure, forced: str | None) -> list[Measurement]:
     unsure, note = _unsure(bracket), _join(bracket.verdict, forced)
     start = "exact samples" if bracket.exact else "chains"
-    runs = (("forward", "forward", bracket.forward), ("backward", f"backward from {start}", bracket.backward))
-    return [
+    found = [
         measure("log_z_lower", f"log Z, from below{unsure}", bracket.lower, note=note),
         measure("log_z_upper", f"log Z, from above{unsure}", bracket.upper, note=note),
-        *(
-            measure(
-                f"log_z_{key}",
-                f"log Z, annealed {name}",
-                log_z.value,
-                log_z.error,
-                note=f"effective sample size {log_z.effective:.1f} of {bracket.chains}",
-            )
-            for key, name, log_z in runs
-        ),
     ]
+    runs = (("forward", "forward", bracket.forward), ("backward", f"backward from {start}", bracket.backward))
+    for key, name, log_z in runs:
+        note = f"effective sample size {log_z.effective:.1f} of {bracket.chains}"
+        found.append(measure(f"log_z_{key}", f"log Z, annealed {name}", log_z.value, log_z.error, note=note))
+    return found
 
 
 def _log_likelihood(

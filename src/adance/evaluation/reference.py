@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.cache import cache_folder, content_key, read_tensors, write_tensors
+from adance.evaluation.cache import cache_folder, cached_tensors, content_key
 from adance.evaluation.extractor import Extractor, extract
 
 Split = Literal["train", "test"]
@@ -25,45 +25,42 @@ class Reference:
         mean: ``(d,)`` float64.
         covariance: ``(d, d)`` float64, with n − 1 in the denominator.
         rows: Features ``(m, d)`` of up to 10,000 rows, for what needs more than two moments.
-        split: The split that they are of.
     """
 
     n: int
     mean: Tensor
     covariance: Tensor
     rows: Tensor
-    split: str
 
     @classmethod
-    def of(cls, features: Tensor, split: str = "given") -> "Reference":
+    def of(cls, features: Tensor) -> "Reference":
         """Moments of features ``(n, d)``, and up to 10,000 of the rows.
 
         Raises:
             InputError: There are fewer than two rows, which have no covariance.
         """
-        if len(features) < 2:
-            raise InputError(f"{len(features)} row(s) have no covariance; a distance needs at least 2")
-        features = features.double()
-        mean = features.mean(0)
-        centered = features - mean
-        covariance = centered.T @ centered / (len(features) - 1)
-        order = torch.randperm(len(features), generator=torch.Generator().manual_seed(0))[:MAX_ROWS]
-        return cls(len(features), mean, covariance, features[order], split)
+        return cls(len(features), **_moments(features))
 
 
 def load_reference(extractor: Extractor, data: Dataset, split: Split = "train") -> Reference:
     """Features of one split of ``data``, from the cache if they are in it."""
     if not extractor.cached:
-        return Reference.of(_features(extractor, data, split), split)
+        return Reference.of(_features(extractor, data, split))
     raw = data.train if split == "train" else data.test
     key = content_key(VERSION, raw, data.transform.state(), extractor.identity())
     path = cache_folder("references", f"{key}.safetensors")
-    kept = read_tensors(path)
-    if kept is not None:
-        return Reference(len(raw), kept["mean"], kept["covariance"], kept["rows"], split)
-    made = Reference.of(_features(extractor, data, split), split)
-    write_tensors(path, {"mean": made.mean, "covariance": made.covariance, "rows": made.rows})
-    return made
+    return Reference(len(raw), **cached_tensors(path, lambda: _moments(_features(extractor, data, split))))
+
+
+def _moments(features: Tensor) -> dict[str, Tensor]:
+    if len(features) < 2:
+        raise InputError(f"{len(features)} row(s) have no covariance; a distance needs at least 2")
+    features = features.double()
+    mean = features.mean(0)
+    centered = features - mean
+    covariance = centered.T @ centered / (len(features) - 1)
+    order = torch.randperm(len(features), generator=torch.Generator().manual_seed(0))[:MAX_ROWS]
+    return {"mean": mean, "covariance": covariance, "rows": features[order]}
 
 
 def _features(extractor: Extractor, data: Dataset, split: Split) -> Tensor:
