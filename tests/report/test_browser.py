@@ -100,12 +100,17 @@ def test_points_of_the_plane_move(opened):
 def test_light_dark_narrow_and_print(kind, opened):
     page = opened(kind)
     ground = "getComputedStyle(document.body).backgroundColor"
-    grounds = set()
+    curve = "getComputedStyle(document.querySelector('.charts svg path[style*=accent]')).stroke"
+    text = "getComputedStyle(document.querySelector('.charts svg text')).fill"
+    colors = set()
     for scheme in ("light", "dark"):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": features})
-        grounds.add(get(page, ground))
-    assert len(grounds) == 2
+        colors.add((get(page, ground), get(page, curve), get(page, text)))
+    assert colors == {
+        ("rgb(253, 252, 250)", "rgb(194, 84, 32)", "rgb(95, 91, 85)"),
+        ("rgb(22, 21, 20)", "rgb(240, 138, 84)", "rgb(170, 164, 154)"),
+    }
     narrow = {"width": 340, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
     assert get(page, "document.documentElement.scrollWidth <= 340")

@@ -29,7 +29,7 @@ def energy_histogram(energies: Mapping[str, ArrayLike | Tensor], *, ax: Axes | N
     low = min(np.quantile(part, 0.002) for part in values.values())
     high = max(np.quantile(part, 0.98) for part in values.values())
     room = 0.04 * (high - low) or 1.0
-    bins = min(MAX_BINS, 4 * math.isqrt(min(map(len, values.values()))))
+    bins = min(MAX_BINS, 4 * math.isqrt(sum(map(len, values.values()))))
     edges = np.linspace(low - room, high + room, bins + 1)
     for name, part in values.items():
         style = line_style(name)

@@ -18,6 +18,7 @@ from adance.report.charts import energies_chart, run_curves
 from adance.report.images import alpha_uri, grid_uri, saved_uri
 from adance.sweeps.job import read_evaluation
 from adance.training.run import Run, load
+from adance.yaml_text import dump
 
 CHAINS, MAX_GRIDS, MAX_DATA = 256, 12, 500
 GRID_SIDE, PLANE_SIDE = 480, 400
@@ -51,7 +52,7 @@ def run_context(folder: Path, *, seed: int = 0, device: str = "cpu") -> dict[str
         "means": {name: format_number(float(values.mean())) for name, values in energies.items()},
         "evaluation": summary.evaluation(*read_evaluation(folder), run.step),
         "settings": summary.settings(config),
-        "config": summary.as_yaml(config),
+        "config": dump(config),
         "folder": folder.absolute().name,
     }
 

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from adance.plot.axes import format_number
 
 Config = Mapping[str, Any]
@@ -37,11 +35,6 @@ def settings(config: Config, hidden: Sequence[str] = ()) -> list[tuple[str, str]
     shown = [name for name in names if config.get(name) not in (None, 0.0) or name == "seed"]
     plain = [(name.replace("_", " "), _plain(config.get(name))) for name in shown if name not in hidden]
     return [("data", data_name(config)), *parts, *plain]
-
-
-def as_yaml(config: Config) -> str:
-    """The config as YAML, in its own order."""
-    return yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
 
 
 def evaluation(held: Mapping[str, Any], rows: list[dict[str, Any]], step: int) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from adance.sweeps.axes import short_keys
 from adance.sweeps.folder import SweepFolder
 from adance.sweeps.table import SEEDS, Group, cell_text, columns, runs_text, summarize
 from adance.training.run_folder import RunFolder
+from adance.yaml_text import dump
 
 GRID_SIDE = 560
 
@@ -43,7 +44,7 @@ def sweep_context(folder: Path) -> dict[str, Any]:
         "unfinished": [outcome for outcome in outcomes if outcome.status != "done"],
         "varied": " and ".join(short_keys(held["keys"]).values()),
         "settings": summary.settings(config, hidden=held["keys"]),
-        "config": summary.as_yaml(config),
+        "config": dump(config),
         "folder": folder.absolute().name,
     }
 
