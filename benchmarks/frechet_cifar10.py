@@ -15,10 +15,11 @@ from pathlib import Path
 import torch
 
 import adance
-from adance.evaluation.distances import frechet_distance, kernel_distance
 from adance.evaluation.extractor import extract
 from adance.evaluation.find_extractor import find_extractor
-from adance.evaluation.manifolds import precision_recall
+from adance.evaluation.frechet import frechet_distance
+from adance.evaluation.kid import kernel_distance
+from adance.evaluation.precision_recall import precision_and_recall
 from adance.evaluation.reference import Reference
 
 
@@ -39,7 +40,7 @@ def main() -> None:
     features = extract(extractor, other)
     extracted = time.monotonic()
     distance, kernel = frechet_distance(reference, features), kernel_distance(reference, features)
-    precision, recall = precision_recall(reference.rows, features)
+    precision, recall = precision_and_recall(reference.rows, features)
     print(
         json.dumps(
             {

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from adance import load
-from adance.pictures import save_grid
+from adance.plot import save_grid
 from adance.sweeps import SweepFolder
 from adance.training.run_folder import RunFolder
 

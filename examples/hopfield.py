@@ -8,14 +8,11 @@ three rows: what was stored, what was given (grey: missing), and what was recall
 
 import sys
 
-import matplotlib
 import torch
 
 from adance.data import load_data
 from adance.energies import Hopfield
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from adance.plot import samples_grid
 
 data = load_data("digits")
 digits = torch.stack([data.train[data.train_labels == label][0, 0] for label in range(10)])
@@ -28,15 +25,9 @@ known = torch.zeros(8, 8, dtype=torch.bool)
 known[:4] = True
 recalled = network.complete(stored, known)
 
-rows = {"stored": stored, "given": torch.where(known, stored, 0.0), "recalled": recalled}
-figure, axes = plt.subplots(3, 10, figsize=(10, 3.4))
-for row, (name, images) in zip(axes, rows.items(), strict=True):
-    row[0].set_ylabel(name)
-    for axis, image in zip(row, images, strict=True):
-        axis.imshow(image.numpy(), cmap="gray", vmin=-1, vmax=1)
-        axis.set(xticks=[], yticks=[])
+rows = torch.cat([stored, torch.where(known, stored, 0.0), recalled]).unsqueeze(1)  # (30, 1, 8, 8)
 path = sys.argv[1] if len(sys.argv) > 1 else "hopfield.png"
-figure.savefig(path, dpi=120, bbox_inches="tight")
+samples_grid(rows, columns=10).figure.savefig(path, dpi=120)  # stored, given and recalled
 
 right = (recalled == stored).flatten(1)[:, 32:].float().mean(1)
 print(f"missing pixels recalled: {right.mean():.1%}; digits recalled whole: {int((right == 1).sum())} of 10")

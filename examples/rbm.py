@@ -14,7 +14,7 @@ import torch
 
 import adance
 from adance.energies import RBM, fit_visible_bias
-from adance.pictures.grid import save_grid
+from adance.plot import save_grid
 from adance.samplers import BlockGibbs
 
 digits = adance.load_data("digits")

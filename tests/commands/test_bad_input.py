@@ -118,14 +118,14 @@ TRAIN = [
     ("--data_seed 99999999999999999999", "the data's seed must be 0 or more and less than 2**63"),
     ("--objective.interval 0", "interval must be a number of optimizer steps, at least 1, or 'auto', got 0"),
     ("--objective.sampler.step_size -1", "step_size > 0"),
-    ("--objective.rejuvenation 2", "rejuvenation is a probability, at most 1, got 2"),
+    ("--objective.rejuvenation 2", "rejuvenation must be at most 1, got 2"),
     ("--objective.buffer 0", "buffer must be a whole number of at least 1, got 0"),
     ("--objective.buffer 99999999999999999999", "buffer must be a whole number of at least 1"),
     ("--objective.ratio_temperature 1e400", "ratio_temperature must be a finite number of at least 0, got inf"),
     ("--lr 1e400", "lr must be finite, got inf"),
     ("--data=", "--out and --data are paths or names, not empty"),
-    ("--energy.hidden [0]", "hidden are widths of layers, each at least 1, got [0]"),
-    ("--objective.pool 33", "and the replay buffer keeps 32; keep at least 33"),
+    ("--energy.hidden [0]", "hidden must be widths of at least 1, got [0]"),
+    ("--objective.pool 33", "a buffer of 32 is smaller than the 33 chains that run at a time"),
     ("--objective.pool 8", "pool=8 is smaller than the 16 noise samples of a batch: use at least 16"),
     (
         "--batch_size 1401 --objective.pool 0 --objective.buffer 2000",
@@ -151,11 +151,11 @@ def test_train(argv, message, tiny, nets, bytes_under):
     assert bytes_under() == before
 
 
-def test_chains_that_drown_the_data_are_told_of(adance):
+def test_chains_that_drown_the_data_are_warned_about(adance):
     options = "--objective.sampler Langevin --objective.sampler.steps 1 --steps 1 --batch_size 16 --quiet"
     answer = adance("train", "--data", "digits", *options.split())
     assert answer.status == 0
-    assert "every step of Langevin adds noise of 1.41 to data whose deviation is 0.75" in answer.error
+    assert "every step of Langevin adds noise of 1.41 to data whose standard deviation is 0.75" in answer.error
 
 
 def test_a_config_that_is_no_text(tiny, tmp_path, bytes_under):
@@ -171,7 +171,7 @@ def test_a_config_that_is_no_text(tiny, tmp_path, bytes_under):
     ("energy", "message"),
     [
         ("odd_nets.Column", "the energy returned shape (2, 1) for 2 events; it must return shape (2,)"),
-        ("odd_nets.Normed", "the energy has batch normalisation (net.2: BatchNorm1d)"),
+        ("odd_nets.Normed", "the energy has batch normalization (net.2: BatchNorm1d)"),
         ("odd_nets.Picky", "--energy: cannot be made for events of shape (1, 8, 8): only squares"),
         ("torch.nn.Flatten", "the energy does not accept events of shape (1, 8, 8) of digits"),
         ("odd_nets.Whole", "the energy returned shape () for 2 events"),
@@ -282,7 +282,7 @@ def test_sample(adance, trained_run, rows, tmp_path, bytes_under):
         ("run --seed -1", "seed must be 0 or more"),
         ("run --out run.npz/../run/.png/", "samples are written as .png, .npz or .csv"),
         ("run --n some", "--n: "),
-        ("run --steps -1", "a chain cannot take -1 steps"),
+        ("run --steps -1", "steps=-1 is negative: use 0 or more"),
         ("run --start nose", "--start: expected one of 'noise', 'buffer', 'data'"),
         ("space --out x.npz --start buffer", "space has no buffer of chains to start from"),
         ("run --step 5", "run has no checkpoint 5. Available: 0, 3, 6"),

@@ -76,7 +76,7 @@ def test_bad_folders(tmp_path):
     refused(tmp_path / "b.png", "a name")
     with pytest.raises(InputError, match=r"b\.png: is 7 x 5 .*a\.png, is 6 x 5.*image_size"):
         load_data(tmp_path)
-    with pytest.raises(InputError, match="image_size is 0"):
+    with pytest.raises(InputError, match="image_size must be at least 1, got 0"):
         load_data(tmp_path, image_size=0)
     (tmp_path / "b.png").write_bytes(b"\x89PNG junk")
     refused(tmp_path, "b.png", "cannot be read as a picture")

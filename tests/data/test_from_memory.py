@@ -97,7 +97,7 @@ def test_the_data_are_a_copy(array, of):
         ({"x_train": [[1.0], [2.0, 3.0]]}, ["x_train", "inhomogeneous"]),
         ({"x_train": np.ma.array(VECTORS, mask=VECTORS > 5)}, ["x_train", "masked"]),
         ({"x_train": torch.ones(4, 3).to_sparse()}, ["x_train", "Sparse"]),
-        ({"x_train": VECTORS, "held_out": 2}, ["held_out is 2"]),
+        ({"x_train": VECTORS, "held_out": 2}, ["held_out must be between 0 and 1, got 2"]),
         ({"x_train": VECTORS, "seed": -1}, ["seed"]),
     ],
 )

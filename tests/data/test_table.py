@@ -108,5 +108,5 @@ def test_counted_columns_are_a_header(tmp_path):
 
 def test_a_column_of_one_value_is_told_of(written):
     path = written("a,b,c\n1,7,0\n2,7,0\n3,7,1\n4,7,0\n5,7,0\n6,7,1\n")
-    with pytest.warns(UserWarning, match=r"column 'b' has one value in all training rows, .* leave it out"):
+    with pytest.warns(UserWarning, match=r"column 'b' has the same value in all training rows, .* leave it out"):
         load_data(path)

@@ -150,7 +150,7 @@ def test_protocols_copies_and_descriptions():
         (lambda: Ising((0, 3)), "no units"),
         (lambda: Ising.of(torch.zeros(2, 3)), "couplings"),
         (lambda: Ising.of(torch.zeros(2, 2), torch.zeros(3)), "couplings"),
-        (lambda: Pairwise((2,), graph=torch.ones(3, 3)), "graph of 2 units"),
+        (lambda: Pairwise((2,), graph=torch.ones(3, 3)), r"graph must have shape \(2, 2\)"),
         (lambda: Ising((3,))(torch.ones(2, 4)), "Ising has 3 units, but events of shape .4,. have 4"),
         (lambda: enumerate_law(lambda x: x.sum(1), (21,)), "at most 20"),
         (lambda: enumerate_law(lambda x: x.sum(1), (2,), temperature=0), "temperature"),

@@ -7,7 +7,9 @@ import torch
 from torch import nn
 
 from adance.errors import InputError
-from adance.evaluation.distances import frechet_distance, inception_score, kernel_distance
+from adance.evaluation.frechet import frechet_distance
+from adance.evaluation.inception import inception_score
+from adance.evaluation.kid import kernel_distance
 from adance.evaluation.reference import Reference
 
 
@@ -82,7 +84,7 @@ def test_frechet_distance_of_enough_rows_does_not_warn(features):
         frechet_distance(Reference.of(features[0]), features[1])
 
 
-def test_frechet_distance_wants_two_rows_and_the_same_features(features):
+def test_frechet_distance_needs_two_rows_and_the_same_features(features):
     reference = Reference.of(features[0])
     with pytest.raises(InputError, match="at least 2 samples"):
         frechet_distance(reference, features[1][:1])
@@ -141,7 +143,7 @@ def test_inception_score_spans_one_to_the_number_of_classes():
     assert inception_score(torch.zeros(100, 10), splits=10) == pytest.approx((1, 0))
 
 
-def test_inception_score_takes_as_many_parts_as_it_was_told():
+def test_inception_score_takes_the_given_number_of_parts():
     """12 rows in 10 parts are 10 parts of one row, each of score 1; chunks of two would score more."""
     log_p = torch.full((12, 10), -1000.0).scatter(1, torch.arange(12)[:, None] % 10, 0.0)
     assert inception_score(log_p, splits=10) == pytest.approx((1, 0))
@@ -152,7 +154,7 @@ def test_inception_score_of_seven_images_in_ten_splits_is_an_error():
         inception_score(torch.zeros(7, 10), splits=10)
 
 
-def test_no_measure_draws_from_the_global_generator(features):
+def test_no_metric_uses_the_global_generator(features):
     before = torch.get_rng_state()
     kernel_distance(Reference.of(features[0]), features[1])
     inception_score(features[0])

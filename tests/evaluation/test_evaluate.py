@@ -1,5 +1,6 @@
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from adance.cli import main
 from adance.data import load_data
 from adance.energies.analytic import Gaussian, Uniform
 from adance.errors import InputError
-from adance.evaluation.claim import continuous_rows, density_base, missing_claims
-from adance.evaluation.draws import all_draws, choose_draws, draw
-from adance.evaluation.evaluate import Options, evaluate_run
+from adance.evaluation.evaluate import evaluate_run
 from adance.evaluation.likelihood import measure_likelihood
+from adance.evaluation.normalizable import continuous_rows, density_base, why_unnormalized
+from adance.evaluation.options import Options
+from adance.evaluation.schemes import all_schemes, choose_schemes
 from adance.training import Settings, Trainer
 
 
@@ -42,7 +44,7 @@ def files(run):
     return {p: p.read_bytes() for p in (run.folder.path / "checkpoints").rglob("*") if p.is_file()}
 
 
-def test_the_command_writes_every_figure_with_what_it_is_of(digits_run, capsys):
+def test_the_command_writes_every_measurement_with_what_it_is_of(digits_run, capsys):
     before = files(digits_run)
     assert main(["evaluate", str(digits_run.folder.path), "--n", "100", "--quiet"]) == 0
     assert files(digits_run) == before
@@ -56,24 +58,30 @@ def test_the_command_writes_every_figure_with_what_it_is_of(digits_run, capsys):
     assert found["pictures"] == ["evaluation/class_given_x.png", "evaluation/class_marginal.png"]
     for name in found["pictures"]:
         assert (digits_run.folder.path / name).read_bytes().startswith(b"\x89PNG")
-    samples = [figure for figure in found["figures"] if figure["group"] == "samples"]
-    assert {figure["measure"] for figure in samples} == {
+    samples = [m for m in found["measurements"] if m["group"] == "samples"]
+    assert {m["metric"] for m in samples} == {
         "frechet_distance", "kernel_distance", "precision", "recall", "inception_score"
     }  # fmt: skip
-    for figure in samples:
-        assert figure["extractor"] == "classifier"
-        assert figure["split"] == "train"
-        assert figure["n"] == 100
-        assert figure["seed"] == 0
-        assert figure["chain_length"] == (None if "held-out" in figure["samples"] else figure["chain_length"])
-        assert "FID" not in figure["name"]
-    lengths = {figure["samples"]: figure["chain_length"] for figure in samples}
-    assert lengths["short-run from noise"] == 12
-    assert lengths["long-run from the buffer, last 10 noise-free"] == 120
-    assert any("log-likelihood not measured: the model claims no density" in w for w in found["warnings"])
+    for m in samples:
+        assert m["extractor"] == "classifier"
+        assert m["split"] == "train"
+        assert m["n"] == 100
+        assert m["seed"] == 0
+        assert (m["chain_length"] is None) == ("held-out" in m["samples"])
+        assert "FID" not in m["name"]
+    lengths = {m["samples"]: m["chain_length"] for m in samples}
+    assert lengths == {
+        "default from noise": 67, "default from noise, last 10 noise-free": 67,
+        "short-run from noise": 12, "short-run from noise, last 4 noise-free": 12,
+        "short-run from the buffer": 12, "short-run from the buffer, last 4 noise-free": 12,
+        "long-run from noise": 120, "long-run from noise, last 10 noise-free": 120,
+        "long-run from the buffer": 120, "long-run from the buffer, last 10 noise-free": 120,
+        "held-out data instead of samples": None,
+    }  # fmt: skip
+    assert any("log-likelihood not measured: the model is not normalizable" in w for w in found["warnings"])
 
 
-def test_what_takes_long_is_announced_in_its_parts(plane_run):
+def test_each_long_part_is_announced(plane_run):
     said = []
     options = Options(n=20, samples=("short-run",), chains=10, max_temperatures=5)
     evaluate_run(plane_run, options, say=said.append)
@@ -95,7 +103,7 @@ def test_one_seed_gives_one_evaluation(digits_run):
     first, second = (evaluate_run(digits_run, options).as_json() for _ in range(2))
     assert {**first, "seconds": 0} == {**second, "seconds": 0}
     other = evaluate_run(digits_run, Options(n=50, samples=("short-run",), seed=4)).as_json()
-    assert other["figures"] != first["figures"]
+    assert other["measurements"] != first["measurements"]
 
 
 def test_evaluating_changes_neither_the_model_nor_the_global_generator(digits_run):
@@ -110,8 +118,8 @@ def test_evaluating_changes_neither_the_model_nor_the_global_generator(digits_ru
 def test_fewer_samples_than_features_are_a_warning(digits_run):
     found = evaluate_run(digits_run, Options(n=40, features="pixels", samples=("default",)))
     assert any("n = 40 events in d = 64 features: n < d" in warning for warning in found.warnings)
-    assert all(np.isfinite(figure.value) for figure in found.figures)
-    assert not any(figure.measure == "inception_score" for figure in found.figures)
+    assert all(np.isfinite(m.value) for m in found.measurements)
+    assert not any(m.metric == "inception_score" for m in found.measurements)
 
 
 def test_fewer_samples_than_splits_are_an_error(digits_run, capsys):
@@ -119,9 +127,9 @@ def test_fewer_samples_than_splits_are_an_error(digits_run, capsys):
     assert "--n must be at least 10 and less than 2**31, got 7" in capsys.readouterr().err
 
 
-def test_samples_come_short_long_from_noise_and_buffer_with_and_without_the_last_noise(digits_run):
-    ways = {way.name: (way.start, way.steps, way.noise_free) for way in all_draws(digits_run)}
-    assert ways == {
+def test_schemes_are_default_short_and_long_runs_from_noise_and_buffer(digits_run):
+    schemes = {scheme.name: (scheme.start, scheme.steps, scheme.noise_free) for scheme in all_schemes(digits_run)}
+    assert schemes == {
         "default from noise": ("noise", 67, 10),
         "short-run from noise": ("noise", 12, 4),
         "short-run from the buffer": ("buffer", 12, 4),
@@ -131,58 +139,61 @@ def test_samples_come_short_long_from_noise_and_buffer_with_and_without_the_last
 
 
 def test_default_samples_are_those_of_adance_sample(digits_run):
-    way = choose_draws(digits_run, ["default"])[0]
-    drawn = draw(digits_run, way, 20, seed=5)
-    assert torch.equal(drawn[way.name], digits_run.sample(20, seed=5).clamp(-1, 1))
+    scheme = choose_schemes(digits_run, ["default"])[0]
+    drawn = scheme.sample(digits_run, 20, seed=5)
+    assert torch.equal(drawn[scheme.name], digits_run.sample(20, seed=5).clamp(-1, 1))
     noisy, still = drawn.values()
     # Ten noises of 0.005 each are missing, so the two differ by about 0.016 in each pixel.
     assert 0 < float((noisy - still).std()) < 0.05
 
 
-def test_a_way_that_does_not_exist_is_named(digits_run):
-    with pytest.raises(InputError, match="--samples tall: begins none of: default from noise; short-run from noise"):
-        choose_draws(digits_run, ["tall"])
+def test_a_scheme_that_does_not_exist_is_named(digits_run):
+    said = '--samples tall: no sampling scheme starts with "tall". Available: default from noise; short-run from noise'
+    with pytest.raises(InputError, match=re.escape(said)):
+        choose_schemes(digits_run, ["tall"])
 
 
 def test_given_outliers_are_measured(digits_run, tmp_path):
     path = tmp_path / "bright.npz"
     np.savez(path, x=np.full((30, 8, 8), 255, np.uint8) - np.eye(8, dtype=np.uint8))
     found = evaluate_run(digits_run, Options(n=50, samples=("default",), outliers=(str(path),)))
-    figures = {figure.samples: figure for figure in found.figures if figure.measure == "auroc"}
-    assert set(figures) == {str(path), "interpolations", "noise", "training rows"}
-    assert figures[str(path)].n == 30
-    assert figures[str(path)].value > 0.9
+    measurements = {m.samples: m for m in found.measurements if m.metric == "auroc"}
+    assert set(measurements) == {str(path), "interpolations", "noise", "training rows"}
+    assert measurements[str(path)].n == 30
+    assert measurements[str(path)].value > 0.9
 
 
-def test_a_short_run_model_claims_no_density_unless_forced(digits_run, digits):
-    assert any("temperature 1.25e-05 instead of 1" in reason for reason in missing_claims(digits_run))
-    assert any("no base term" in reason for reason in missing_claims(digits_run))
-    with pytest.raises(InputError, match="claims no density"):
+def test_a_short_run_model_is_not_normalizable_unless_forced(digits_run, digits):
+    assert any("temperature 1.25e-05 instead of 1" in reason for reason in why_unnormalized(digits_run))
+    assert any("no base term" in reason for reason in why_unnormalized(digits_run))
+    with pytest.raises(InputError, match="is not normalizable"):
         measure_likelihood(digits_run, digits)
-    figures = measure_likelihood(digits_run, digits, n=20, chains=20, max_temperatures=30, force=True)
-    lower = next(figure for figure in figures if figure.measure == "log_z_lower")
+    measurements = measure_likelihood(digits_run, digits, Options(n=20, chains=20, max_temperatures=30, force=True))
+    lower = next(m for m in measurements if m.metric == "log_z_lower")
     assert lower.name == "log Z, from below, not an estimate"
-    assert "the model claims no density" in lower.note
+    assert "the model is not normalizable" in lower.note
 
 
 def test_likelihood_on_the_plane_agrees_with_the_grid(plane_run):
-    assert missing_claims(plane_run) == []
+    assert why_unnormalized(plane_run) == []
     found = evaluate_run(plane_run, Options(n=400, samples=("short-run",), chains=300))
-    figures = {figure.measure: figure for figure in found.figures if figure.group == "likelihood"}
-    z = figures["log_z_grid"].value
-    assert figures["log_z_lower"].value < z < figures["log_z_upper"].value
-    assert figures["log_z_upper"].value - figures["log_z_lower"].value < 0.5
-    low, high = figures["log_likelihood_lower"].value, figures["log_likelihood_upper"].value
-    assert low < figures["log_likelihood_grid"].value < high
-    assert figures["bits_per_dimension_upper"].value == pytest.approx(-low / 2 / np.log(2))
+    measurements = {m.metric: m for m in found.measurements if m.group == "likelihood"}
+    z = measurements["log_z_grid"].value
+    assert measurements["log_z_lower"].value < z < measurements["log_z_upper"].value
+    assert measurements["log_z_upper"].value - measurements["log_z_lower"].value < 0.5
+    low, high = measurements["log_likelihood_lower"].value, measurements["log_likelihood_upper"].value
+    assert low < measurements["log_likelihood_grid"].value < high
+    assert measurements["bits_per_dimension_upper"].value == pytest.approx(-low / 2 / np.log(2))
     # KL = −H(data) − E log p, and 8 Gaussians of deviation 0.2 have entropy log 8 + 1 + log(2π·0.04).
     entropy = np.log(8) + 1 + np.log(2 * np.pi * 0.04)
     error = 3 / np.sqrt(400)  # the deviation of log p of a normal law in the plane is 1
-    assert figures["kl_divergence"].value == pytest.approx(-entropy - figures["log_likelihood_grid"].value, abs=error)
-    assert figures["log_z_backward"].name == "log Z, annealed backward from chains"
-    assert "no strict bound" in figures["log_z_lower"].note
-    measures = {figure.measure for figure in found.figures if figure.group == "samples"}
-    assert measures == {
+    assert measurements["kl_divergence"].value == pytest.approx(
+        -entropy - measurements["log_likelihood_grid"].value, abs=error
+    )
+    assert measurements["log_z_backward"].name == "log Z, annealed backward from chains"
+    assert "no strict bound" in measurements["log_z_lower"].note
+    metrics = {m.metric for m in found.measurements if m.group == "samples"}
+    assert metrics == {
         "squared_mmd", "sliced_wasserstein", "stein_discrepancy", "modes_covered", "in_modes", "mode_imbalance"
     }  # fmt: skip
 
@@ -229,15 +240,15 @@ def test_a_log_likelihood_that_is_known_comes_out(digits_run, digits):
             return 0 * x.flatten(1).sum(1) + 2.0
 
     run = dataclasses.replace(with_chains(digits_run, bounds=(-1.0, 1.0)), energy=Flat())
-    assert missing_claims(run) == []
-    figures = {f.measure: f for f in measure_likelihood(run, digits, n=50, chains=20)}
-    assert figures["log_z_forward"].value == pytest.approx(64 * np.log(2) - 2, rel=1e-5)
+    assert why_unnormalized(run) == []
+    measurements = {f.metric: f for f in measure_likelihood(run, digits, Options(n=50, chains=20))}
+    assert measurements["log_z_forward"].value == pytest.approx(64 * np.log(2) - 2, rel=1e-5)
     ends = ((digits.test[:50] == 0) | (digits.test[:50] == 16)).double().mean().item()
-    assert figures["bits_per_dimension_upper"].value == pytest.approx(4 + ends, rel=1e-5)
+    assert measurements["bits_per_dimension_upper"].value == pytest.approx(4 + ends, rel=1e-5)
 
     run = dataclasses.replace(with_chains(digits_run), energy=Flat())
-    figures = {f.measure: f for f in measure_likelihood(run, digits, n=50, chains=20, force=True)}
-    assert figures["bits_per_dimension_upper"].value == pytest.approx(np.log2(17), rel=1e-5)
+    measurements = {f.metric: f for f in measure_likelihood(run, digits, Options(n=50, chains=20, force=True))}
+    assert measurements["bits_per_dimension_upper"].value == pytest.approx(np.log2(17), rel=1e-5)
 
 
 def test_chains_with_bounds_have_their_density_inside_them_alone(tmp_path):
@@ -247,12 +258,12 @@ def test_chains_with_bounds_have_their_density_inside_them_alone(tmp_path):
     settings = Settings(steps=2, batch_size=16)
     objective = adance.AdaNCE(langevin, interval=1, start="rejuvenated", buffer=64)
     run = Trainer(energy, objective, data, settings, tmp_path, device="cpu", show_progress=False).fit()
-    found = {f.measure: f for f in measure_likelihood(run, data, n=200, chains=200)}
+    found = {f.metric: f for f in measure_likelihood(run, data, Options(n=200, chains=200))}
     assert found["log_z_lower"].value - 0.1 < found["log_z_grid"].value < found["log_z_upper"].value + 0.1
     outside = int((data.batch(torch.arange(200), "test").abs() > 1.5).any(1).sum())
     assert outside > 0
     assert found["log_likelihood_grid"].value == found["log_likelihood_lower"].value == -np.inf
-    assert f"{outside} of 200 rows lie outside" in found["log_likelihood_lower"].note
+    assert f"{outside} of 200 rows are outside" in found["log_likelihood_lower"].note
 
 
 def test_data_that_changed_since_training_are_refused(tmp_path):
@@ -267,7 +278,7 @@ def test_data_that_changed_since_training_are_refused(tmp_path):
         evaluate_run(run, Options(n=20))
 
 
-def test_nothing_is_drawn_where_something_asked_for_cannot_be_measured(digits_run):
+def test_nothing_is_drawn_if_an_outlier_set_does_not_exist(digits_run):
     before = {path: path.read_bytes() for path in digits_run.folder.path.glob("evaluation/*")}
     with pytest.raises(InputError, match="nope"):
         evaluate_run(digits_run, Options(n=20, samples=("short-run",), outliers=("nope.npz",)))

@@ -5,7 +5,7 @@ import torch
 
 from adance.data import load_data
 from adance.errors import InputError
-from adance.evaluation import scripted
+from adance.evaluation import inception
 from adance.evaluation.classifier import Classifier, make_network
 from adance.evaluation.extractor import classify, extract
 from adance.evaluation.find_extractor import find_extractor
@@ -26,7 +26,7 @@ def inception_file(stand_in, cache):
     path.unlink()
 
 
-def test_inception_is_called_as_its_file_wants_it(inception_file, digits, generator):
+def test_inception_is_called_as_its_file_requires(inception_file, digits, generator):
     found = find_extractor("inception", digits)
     x = images(5, generator)
     assert extract(found, x).shape == (5, 2048)
@@ -47,7 +47,7 @@ def test_only_inceptions_distance_is_called_fid(stand_in, digits, tmp_path):
         find_extractor(str(path), digits, name="FID")
 
 
-def test_inception_is_fetched_once_into_the_hub_cache(stand_in, cache, digits, monkeypatch):
+def test_inception_is_downloaded_once_to_the_hub_cache(stand_in, cache, digits, monkeypatch):
     fetched = []
 
     def fetch(url, path):
@@ -57,20 +57,20 @@ def test_inception_is_fetched_once_into_the_hub_cache(stand_in, cache, digits, m
     monkeypatch.setattr(torch.hub, "download_url_to_file", fetch)
     for _ in range(2):
         find_extractor("inception", digits)
-    assert fetched == [scripted.INCEPTION_URL]
+    assert fetched == [inception.INCEPTION_URL]
     (cache / "torch" / "hub" / "checkpoints" / "inception-2015-12-05.pt").unlink()
 
 
-def test_a_failed_fetch_says_where_to_bring_the_file(digits, monkeypatch):
+def test_a_failed_download_says_where_to_copy_the_file(digits, monkeypatch):
     def fail(url, path):
         raise OSError("no network")
 
     monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
-    with pytest.raises(InputError, match=r"cannot fetch .*no network.*bring the file to .*inception-2015-12-05.pt"):
+    with pytest.raises(InputError, match=r"cannot download .*no network.*copy the file to .*inception-2015-12-05.pt"):
         find_extractor("inception", digits)
 
 
-def test_grey_images_are_repeated_where_a_file_wants_three_channels(digits, tmp_path, generator):
+def test_grayscale_images_are_repeated_if_a_file_needs_three_channels(digits, tmp_path, generator):
     path = tmp_path / "colour.pt"
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten())
     torch.jit.script(net).save(str(path))
@@ -83,7 +83,7 @@ def test_files_that_give_no_features_are_refused(digits, tmp_path):
     broken.write_bytes(b"no script")
     torch.jit.script(torch.nn.Identity()).save(str(odd))
     for path, message in (
-        (broken, "not a TorchScript file"),
+        (broken, "not a readable TorchScript file"),
         (odd, "one tensor"),
         (tmp_path / "none.pt", "no such file"),
     ):
@@ -135,7 +135,7 @@ def test_a_reference_is_read_from_the_cache(digits, monkeypatch):
     assert first.n == again.n == 397
 
 
-def test_a_broken_cache_is_made_anew(digits, cache):
+def test_a_corrupt_cache_is_replaced(digits, cache):
     found = Classifier(digits)
     first = load_reference(found, digits, "test")
     for path in (cache / "adance").rglob("*.safetensors"):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from adance.evaluation.annealing import plan
+from adance.evaluation.ais import plan
 from adance.evaluation.bracket import bracket_log_z
 from adance.evaluation.bridge import Bridge
 from adance.samplers.kernel import Kernel, StepInfo
@@ -66,9 +66,9 @@ def test_the_bracket_of_an_rbm_holds_its_enumerated_log_z(machine, generator):
     states = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * VISIBLE)
     log_p = -machine(states).double()
     exact = states[torch.multinomial(log_p.softmax(0), 500, replacement=True, generator=generator)]
-    bridge, kernel = Bridge(machine, Coins()), Flips()
-    schedule = plan(bridge, kernel, target=0.995, generator=generator)
-    found = bracket_log_z(machine, bridge, exact, exact=True, kernel=kernel, schedule=schedule, generator=generator)
+    bridge = Bridge(machine, Coins())
+    schedule = plan(bridge, Flips(), target=0.995, generator=generator)
+    found = bracket_log_z(bridge, exact, exact=True, schedule=schedule, generator=generator)
     assert found.lower < float(log_p.logsumexp(0)) < found.upper
     assert found.width < 0.3
     assert found.closed

@@ -3,55 +3,57 @@ from io import StringIO
 from rich.console import Console
 
 from adance.evaluation.evaluate import Evaluation
-from adance.evaluation.figures import Figure
+from adance.evaluation.measurement import Measurement
 from adance.evaluation.tables import print_tables
 
-MEASURES = {
+METRICS = {
     "squared_mmd": "squared MMD, Gaussian kernel",
     "sliced_wasserstein": "sliced Wasserstein distance",
     "stein_discrepancy": "squared kernel Stein discrepancy from the model",
 }
 
 
-def shown(figures, width=80):
+def shown(measurements, width=80):
     out = StringIO()
     about = {"run": "runs/table", "step": 5, "weights": "last"}
-    print_tables(Evaluation(about, figures), Console(file=out, width=width))
+    print_tables(Evaluation(about, measurements), Console(file=out, width=width))
     return out.getvalue()
 
 
 def of_samples(name, chain_length):
     return [
-        Figure("samples", measure, title, -0.01235, better="lower", samples=name, n=1000, chain_length=chain_length)
-        for measure, title in MEASURES.items()
+        Measurement("samples", metric, title, -0.01235, better="lower", samples=name, n=1000, chain_length=chain_length)
+        for metric, title in METRICS.items()
     ]
 
 
-def test_measures_of_vectors_fit_80_columns_a_line_for_each_set_of_samples():
+def test_metrics_of_vectors_fit_80_columns_a_line_for_each_set_of_samples():
     names = ["short-run from the buffer", "long-run from the buffer"]
     text = shown([*of_samples(names[0], 50), *of_samples(names[1], 2000), *of_samples("held-out data", None)])
     for name in (*names, "held-out data"):
         (line,) = (line for line in text.splitlines() if line.startswith(name))
         assert line.count("-0.01235") == 3
-    assert text.count("↓") == 4  # one above each measure, one below them that says what it means
+    assert text.count("↓") == 4  # one above each metric, one below them that says what it means
     assert "↓ lower is better, ↑ higher" in text
     assert "around 0 for equal laws" in " ".join(text.split())
 
 
-def test_whoever_has_many_measures_still_sees_of_what_they_are():
+def test_with_many_metrics_the_samples_are_still_named():
     more = [
-        Figure("samples", f"measure {i}", "discrimination of " + "abcdefgh"[i], 1.5, 0.25, samples="default from noise")
+        Measurement(
+            "samples", f"metric {i}", "discrimination of " + "abcdefgh"[i], 1.5, 0.25, samples="default from noise"
+        )
         for i in range(5)
     ]
     assert "default" in shown(more)
 
 
-def test_training_rows_are_best_not_told_from_held_out_ones():
-    figures = [
-        Figure("outliers", "auroc", f"AUROC of −E, {name}", value, better=better, samples=name)
+def test_training_rows_are_best_near_one_half():
+    measurements = [
+        Measurement("outliers", "auroc", f"AUROC of −E, {name}", value, better=better, samples=name)
         for name, value, better in (("noise", 0.97, "higher"), ("training rows", 0.49, None))
     ]
-    lines = shown(figures).splitlines()
+    lines = shown(measurements).splitlines()
     assert any(line.startswith("AUROC of −E, noise ↑") for line in lines)
     assert any(line.startswith("AUROC of −E, training rows ≈½") for line in lines)
     assert "≈½ near 0.5" in " ".join(lines)

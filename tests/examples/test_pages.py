@@ -18,8 +18,10 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
     ("page", "commands"),
     [
         ("README.md", False),
+        ("docs/introduction.md", False),
         ("docs/energy-models.md", False),
         ("docs/objectives.md", False),
+        ("docs/plots.md", False),
         ("docs/samplers.md", False),
         ("docs/your-own.md", True),
     ],

@@ -150,7 +150,7 @@ def test_more_persistent_chains_than_a_batch():
     objective.loss(energy, DATA[:8].double(), seed())
     moved = (objective.noise.chains.starts.buffer.samples != before).flatten(1).any(1)
     assert (len(before), moved.sum()) == (30, 8)
-    with pytest.raises(InputError, match="buffer keeps 5"):
+    with pytest.raises(InputError, match="a buffer of 5 is smaller"):
         built(PersistentCD(chains=5), energy)
 
 

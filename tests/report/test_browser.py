@@ -58,8 +58,8 @@ def test_the_slider_moves_the_picture_by_keyboard(opened):
     from selenium.webdriver.common.keys import Keys
 
     page = opened("image")
-    slider = page.find_element(By.ID, "scrub")
-    at = lambda: get(page, "[frame.src, frame.alt, where.textContent, scrub.getAttribute('aria-valuetext')]")  # noqa: E731
+    slider = page.find_element(By.ID, "slider")
+    at = lambda: get(page, "[frame.src, frame.alt, where.textContent, slider.getAttribute('aria-valuetext')]")  # noqa: E731
     end = at()
     assert end[2] == "step 56 of 56"
     slider.send_keys(Keys.ARROW_LEFT)
@@ -90,9 +90,9 @@ def test_points_of_the_plane_move(opened):
     from selenium.webdriver.common.keys import Keys
 
     page = opened("plane")
-    first = "document.querySelector('.walkers circle').getAttribute('cx')"
+    first = "document.querySelector('.chains circle').getAttribute('cx')"
     end = get(page, first)
-    page.find_element(By.ID, "scrub").send_keys(Keys.HOME)
+    page.find_element(By.ID, "slider").send_keys(Keys.HOME)
     assert get(page, first) != end
 
 

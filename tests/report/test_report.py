@@ -4,6 +4,7 @@ import json
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,9 +14,11 @@ from adance.data import load_data
 from adance.energies import MLP
 from adance.errors import DivergedError
 from adance.objectives import AdaNCE
+from adance.plot import save_grid
 from adance.report import write_report
-from adance.report.chain import record_chain, still_frames
-from adance.report.energies import energies_of, histogram
+from adance.report.chain import energies_of, record_chain, still_frames
+from adance.report.charts import energies_chart
+from adance.report.images import saved_uri
 from adance.samplers import Langevin
 from adance.training import Settings, Trainer
 
@@ -63,7 +66,7 @@ def test_the_page_of_a_run_stands_alone_and_is_well_formed(kind, run_folder, cap
     assert capsys.readouterr().out == f"report: {folder / 'report.html'}\n"
     outline = Outline(page)
     assert outline.fetched == []
-    assert "url(" not in page
+    assert not re.search(r"url\((?!#)", page)
     assert "@import" not in page
     assert outline.mute == []
     assert {"header", "main", "footer", "section", "input"} <= outline.tags
@@ -75,12 +78,12 @@ def test_the_page_of_a_run_stands_alone_and_is_well_formed(kind, run_folder, cap
         assert f">{title}</h" in page
 
 
-def test_the_film_of_the_page_is_the_chain_that_sampling_runs(run_folder):
+def test_the_recording_of_the_page_is_the_chain_that_sampling_runs(run_folder):
     folder = run_folder("image")
-    film = json.loads(re.search(r'id="film">(.*?)</script>', report(folder), re.S)[1])
-    assert film["labels"][0] == "step 0 of 56"
-    assert len(film["pictures"]) == len(film["labels"]) == len(film["energies"]) == 57
-    assert len(set(film["pictures"])) == 57
+    recording = json.loads(re.search(r'id="recording">(.*?)</script>', report(folder), re.S)[1])
+    assert recording["labels"][0] == "step 0 of 56"
+    assert len(recording["pictures"]) == len(recording["labels"]) == len(recording["energies"]) == 57
+    assert len(set(recording["pictures"])) == 57
 
     run = load(folder)
     recorded = record_chain(run, 36, 36)
@@ -90,22 +93,22 @@ def test_the_film_of_the_page_is_the_chain_that_sampling_runs(run_folder):
 
 
 def test_long_chains_are_kept_at_some_of_their_steps(trained):
-    film = record_chain(load(trained["image"]), 40, 4, steps=200)
-    assert film.steps[0] == 0
-    assert film.steps[-1] == 200
-    assert len(film.steps) == 61
-    assert len(film.frames[0]) == 4
-    assert len(film.samples) == 40
-    stills = still_frames(film)
+    recording = record_chain(load(trained["image"]), 40, 4, steps=200)
+    assert recording.steps[0] == 0
+    assert recording.steps[-1] == 200
+    assert len(recording.steps) == 61
+    assert len(recording.frames[0]) == 4
+    assert len(recording.samples) == 40
+    stills = still_frames(recording)
     assert stills[0] == 0
     assert stills[-1] == 60
     assert stills == sorted(set(stills))
 
 
 def test_chains_of_no_step_have_one_frame(trained):
-    film = record_chain(load(trained["image"]), 4, 4, steps=0)
-    assert film.steps == [0]
-    assert still_frames(film) == [0]
+    recording = record_chain(load(trained["image"]), 4, 4, steps=0)
+    assert recording.steps == [0]
+    assert still_frames(recording) == [0]
 
 
 def test_the_histogram_holds_what_was_scored(trained):
@@ -115,18 +118,21 @@ def test_the_histogram_holds_what_was_scored(trained):
     assert {name: len(values) for name, values in energies.items()} == {
         "training data": 1000, "held-out data": 397, "samples": 10, "noise": 1000,
     }  # fmt: skip
-    drawn = histogram(energies)
-    assert dict(drawn.means).keys() == energies.keys()
-    assert str(drawn.chart).count("<path") == 4
+    chart = energies_chart(energies)
+    assert chart.legend == [
+        ("training data", "var(--accent)", False), ("held-out data", "var(--accent)", True),
+        ("samples", "var(--ink)", False), ("noise", "var(--muted)", False),
+    ]  # fmt: skip
+    assert chart.svg.count("; opacity: 0.18") == 3
 
 
-def test_measures_are_shown_whatever_their_columns(run_folder):
+def test_metrics_are_shown_regardless_of_their_columns(run_folder):
     folder = run_folder("image")
     rows = [
         {"name": "FD <x>", "value": 12.5, "spread": 0.25, "n": 1000, "extractor": "pixels", "seed": 0, "note": None},
         {"name": "IS", "value": None, "split": "test"},
     ]
-    (folder / "evaluation.json").write_text(json.dumps({"measures": rows}))
+    (folder / "evaluation.json").write_text(json.dumps({"measurements": rows}))
     page = report(folder)
     assert '<th scope="row">FD &lt;x&gt;</th><td>12.5 ± 0.25</td><td>1000</td><td>pixels</td>' in page
     assert '<th scope="col">note</th>' not in page
@@ -155,9 +161,9 @@ def test_a_sweep_has_a_table_pictures_and_what_went_wrong(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"), [("nothing", "of neither a run nor a sweep"), ("broken", "not the folder of a sweep")]
+    ("folder", "said"), [("nothing", "neither a run nor a sweep"), ("broken", "not the folder of a sweep")]
 )
-def test_what_is_no_run_and_no_sweep_is_refused_in_one_line(folder, said, tmp_path, capsys):
+def test_other_folders_are_refused_in_one_line(folder, said, tmp_path, capsys):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "sweep.json").write_text('{"runs": 3}')
     assert main(["report", str(tmp_path / folder)]) == 2
@@ -173,20 +179,31 @@ def test_the_page_can_be_written_elsewhere(run_folder, tmp_path):
     assert not (folder / "report.html").exists()
 
 
-def test_pictures_of_training_lose_their_lines_and_nothing_else(tmp_path):
-    from adance.pictures import save_grid
-    from adance.report.images import file_uri, saved_grid_uri
-
+def test_saved_images_have_transparent_gaps_and_their_values(tmp_path):
     images = torch.linspace(-1, 1, 64).view(64, 1, 1, 1).expand(64, 1, 8, 8)
     save_grid(images, tmp_path / "grid.png")
-    grid = opened(saved_grid_uri(tmp_path / "grid.png", (1, 8, 8), 4000))
-    side = grid.width // 8 + 1
+    np.savez_compressed(tmp_path / "grid.npz", x=images.numpy())
+    grid = opened(saved_uri(tmp_path / "grid.png", 640))
+    side = grid.width // 8
+    assert grid.size == (8 * 84, 8 * 84)
     for place in (0, 9, 63):
         x, y = place % 8 * side + side // 2, place // 8 * side + side // 2
         assert grid.getpixel((x, y))[0] == pytest.approx(float(images[place, 0, 0, 0] + 1) * 127.5, abs=3)
-    assert grid.getpixel((side - 2, side // 2))[3] == 0  # the gap shows the ground
-    # a picture of another layout is left as it is
-    assert saved_grid_uri(tmp_path / "grid.png", (1, 7, 7), 4000) == file_uri(tmp_path / "grid.png", 4000)
+        assert grid.getpixel((x, y))[3] == 255
+    assert grid.getpixel((side, side // 2))[3] == 0
+
+
+@pytest.mark.parametrize("name", ["00000020.npz", "00000040.png"])
+def test_a_broken_picture_is_an_error_that_says_how_to_do_without_it(name, run_folder, capsys):
+    folder = run_folder("plane")
+    file = folder / "samples" / name
+    file.write_bytes(file.read_bytes()[:200])
+    assert main(["report", str(folder)]) == 2
+    err = capsys.readouterr().err
+    assert f"{file.with_suffix('.png')} or its .npz is missing, truncated or corrupt" in err
+    assert len(err.splitlines()) == 1
+    file.with_suffix(".png").unlink()
+    assert main(["report", str(folder)]) == 0
 
 
 def opened(uri):
@@ -198,7 +215,7 @@ def opened(uri):
     return Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).convert("RGBA")
 
 
-def test_a_run_whose_chains_leave_the_numbers_has_a_page_that_says_so(tmp_path):
+def test_a_run_whose_chains_become_non_finite_has_a_page_that_says_so(tmp_path):
     wild = AdaNCE(Langevin(steps=30, step_size=3e38, noise_std=1.0), interval=1, start="rejuvenated", buffer=64)
     trainer = Trainer(
         MLP((1, 8, 8), [16], spectral_norm=False),
@@ -212,13 +229,13 @@ def test_a_run_whose_chains_leave_the_numbers_has_a_page_that_says_so(tmp_path):
     with contextlib.suppress(DivergedError):
         trainer.fit()
     page = write_report(tmp_path).read_text()
-    assert "chains left the numbers" in page
-    assert "NaN" not in page
+    assert "chains became non-finite" in page
+    assert "NaN" not in re.sub(r"base64,[^\"]*", "", page)
 
 
 def test_an_evaluation_of_an_earlier_step_is_marked(run_folder):
     folder = run_folder("vector")
     row = {"name": "AUROC", "value": 0.5, "group": "outliers", "samples": "noise"}
-    for step, said in ((20, "Measures at step 20; the run has 40 since"), (40, "Measures of this run")):
-        (folder / "evaluation.json").write_text(json.dumps({"step": step, "figures": [row]}))
+    for step, said in ((20, "Metrics at step 20; the run has reached step 40 since"), (40, "Metrics of this run")):
+        (folder / "evaluation.json").write_text(json.dumps({"step": step, "measurements": [row]}))
         assert said in write_report(folder).read_text()

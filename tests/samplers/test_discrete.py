@@ -217,7 +217,7 @@ def test_an_energy_of_its_own_sweep_is_asked_at_the_temperature():
 
 
 def test_energies_without_blocks_are_refused():
-    with pytest.raises(InputError, match="pairwise has no block_gibbs"):
+    with pytest.raises(InputError, match="pairwise has neither block_gibbs"):
         run_chains(BlockGibbs(1), pairwise, torch.zeros(2, D))
 
 

@@ -180,7 +180,7 @@ def test_a_buffer_grows_to_what_runs_at_a_time_unless_its_size_was_asked_for():
 
     assert held(MaximumLikelihood(), 6000) == held(AdaNCE(pool=6000), 10) == 6000
     assert held(MaximumLikelihood(), 10) == 5000
-    with pytest.raises(InputError, match="20 chains run at a time and the replay buffer keeps 10"):
+    with pytest.raises(InputError, match="a buffer of 10 is smaller than the 20 chains that run at a time"):
         MaximumLikelihood(start="persistent", buffer=10).resolve(Setting((1,), 20))
     MaximumLikelihood(start="noise", buffer=10).resolve(Setting((1,), 20))  # without a buffer nothing is outgrown
 

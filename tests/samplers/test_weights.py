@@ -7,7 +7,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adance.samplers.weights import effective_sample_share, finite_sample_share, longest_step, resampled_rows
+from adance.samplers.weights import (
+    effective_sample_share,
+    finite_sample_share,
+    log_mean_exp,
+    longest_step,
+    resampled_rows,
+)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 1000])
@@ -20,6 +26,16 @@ def test_share_of_weights_that_are_equal_on_some_rows_and_zero_elsewhere(rows):
     log_weights[-1] = math.nan
     assert finite_sample_share(log_weights).item() == pytest.approx(0.5)
     assert finite_sample_share(torch.full((rows,), math.nan)) == 0
+
+
+def test_log_mean_exp_by_hand():
+    value, error, effective = log_mean_exp(torch.tensor([1.0, 3.0], dtype=torch.float64).log() + 1000)
+    assert value == pytest.approx(1000 + math.log(2))
+    assert error == pytest.approx(0.5)  # sd √2 over √2 times mean 2
+    assert effective == pytest.approx(16 / 10)
+    assert math.isnan(log_mean_exp(torch.tensor([math.nan, 0.0]))[0])
+    assert log_mean_exp(torch.tensor([math.inf, 0.0])).effective == 0
+    assert log_mean_exp(torch.tensor([-math.inf, 0.0])).value == pytest.approx(-math.log(2))
 
 
 @settings(deadline=None, max_examples=40)

@@ -3,9 +3,9 @@ import pytest
 from adance.sweeps import Outcome, as_markdown, summarize
 
 
-def outcome(interval, seed, loss, status="done", **measures):
+def outcome(interval, seed, loss, status="done", **measurements):
     values = {"objective.interval": str(interval), "seed": str(seed)}
-    return Outcome(f"{interval}-{seed}", values, status, "", {"step": 9, "loss": loss}, measures)
+    return Outcome(f"{interval}-{seed}", values, status, "", {"step": 9, "loss": loss}, measurements)
 
 
 def test_means_and_spreads_are_over_seeds():

@@ -87,7 +87,7 @@ def test_other_settings_in_the_same_folder_are_refused(sweep):
     ("options", "said"),
     [
         (["--over", "objective.intervall=1,2"], "intervall"),
-        (["--over", "objective.rejuvenation=0.1,2"], "rejuvenation is a probability, at most 1, got 2"),
+        (["--over", "objective.rejuvenation=0.1,2"], "rejuvenation must be at most 1, got 2"),
         (["--over", "steps=-1,5"], "steps must be 0 or more"),
         (["--over", "out=a,b"], "cannot be varied"),
         (["--over", "seed=0", "--resume", "x"], "--resume is for adance train"),
@@ -110,7 +110,7 @@ def test_measures_of_an_evaluation_are_in_the_table(sweep, tmp_path):
     assert sweep("--over", "seed=0,1")[0] == 0
     for seed in (0, 1):
         measures = [{"name": "frechet", "value": 10 + seed, "n": 5}, {"name": "note", "value": "none"}]
-        (tmp_path / f"sweep/seed={seed}/evaluation.json").write_text(json.dumps({"measures": measures}))
+        (tmp_path / f"sweep/seed={seed}/evaluation.json").write_text(json.dumps({"measurements": measures}))
     _, table, _ = sweep("--over", "seed=0,1")
     assert "frechet" in table[0]
     assert "10.5 ± 0.71" in table[2]
@@ -126,7 +126,9 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
         asked.append(argv[1:])
         print("a table that nobody asked for")
         rows = [{"name": "FD-pixels", "value": 3.0}, {"name": "FID", "value": 4.0}, {"name": "FID", "value": 5.0}]
-        (tmp_path / "sweep" / argv[0].rpartition("/")[2] / "evaluation.json").write_text(json.dumps({"figures": rows}))
+        (tmp_path / "sweep" / argv[0].rpartition("/")[2] / "evaluation.json").write_text(
+            json.dumps({"measurements": rows})
+        )
 
     def is_current(folder, argv):
         return argv in asked and (folder / "evaluation.json").exists()

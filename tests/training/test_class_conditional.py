@@ -103,7 +103,7 @@ def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
     for label in (-1, 3):
         with pytest.raises(InputError, match=f"there is no class {label}; classes are 0 to 2"):
             run.of_class(label)
-    with pytest.raises(InputError, match="at least 2 classes, got 1"):
+    with pytest.raises(InputError, match="classes must be at least 2, got 1"):
         ClassMLP((2,), classes=1)
 
 
@@ -111,7 +111,7 @@ def test_data_without_fitting_labels_are_refused(data, tmp_path):
     bare = Dataset("bare", "vector", data.train, data.test, Identity())
     for labelled, count, message in [
         (bare, 3, "bare has no labels, which ClassMLP needs as its condition"),
-        (data, 2, "the data's labels are 0 to 2, the energy's classes 0 to 1"),
+        (data, 2, "labels are 0 to 2, but the energy has classes 0 to 1"),
     ]:
         with pytest.raises(InputError, match=message):
             Trainer(ClassMLP((1,), count, (4,)), MaximumLikelihood(), labelled, settings(), tmp_path / "run")

@@ -289,7 +289,7 @@ def test_a_folder_that_another_trainer_has_taken_meanwhile(points, parts, tmp_pa
     [
         (nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1)), r"returned shape \(2, 1\) for 2 events; .* shape \(2,\)"),
         (nn.Sequential(nn.Linear(5, 1), nn.Flatten(0)), r"does not accept events of shape \(3,\) of points: .*5"),
-        (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), "batch normalisation"),
+        (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), "batch normalization"),
     ],
 )
 def test_energies_that_do_not_fit_are_refused_before_anything_is_written(energy, message, points, tmp_path):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 from jsonargparse import Namespace
 from rich.console import Console
@@ -15,9 +15,10 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from adance.atomic import atomic_write
 from adance.commands.open_run import open_run
-from adance.commands.parser import make_parser
+from adance.commands.parser import descriptions, make_parser
 from adance.errors import InputError
-from adance.evaluation.evaluate import Options, evaluate_run
+from adance.evaluation.evaluate import evaluate_run
+from adance.evaluation.options import Options
 from adance.evaluation.tables import print_tables
 from adance.progress import progress_bar
 from adance.training import load
@@ -59,52 +60,24 @@ def is_current(folder: Path, argv: list[str]) -> bool:
 
 
 def read(argv: list[str]) -> tuple[Namespace, Options]:
-    """Parse and check the arguments: those of the command, and the options of the evaluation."""
-    defaults = Options()
-    usage = "adance evaluate RUN [options]"  # RUN first: an option with several values would swallow it
-    parser = make_parser("evaluate", "Evaluate a run: quality of samples, outlier detection, likelihood.", usage)
+    """The arguments, checked: those of the command, and what is to be measured."""
+    usage = "adance evaluate RUN [options]"  # in this order: an option with several values would include the run
+    parser = make_parser("evaluate", "Evaluate a run: samples, outlier detection, likelihood.", usage)
     parser.option("run", type=str, help="the run folder")
-    parser.option("--n", type=int, default=defaults.n, help="number of samples, and the maximum number of rows")
-    parser.option(
-        "--features",
-        type=str | None,
-        default=None,
-        help="inception, classifier, pixels, or a TorchScript file; default for images: classifier, or pixels if they "
-        "have no labels",
-    )
-    parser.option("--features_name", type=str | None, default=None, help="name of the features of a file")
-    parser.option(
-        "--split", type=Literal["train", "test"], default=defaults.split, help="the split to compare samples with"
-    )
-    parser.option(
-        "--samples",
-        type=str,
-        nargs="+",
-        default=[],
-        help="sampling schemes to evaluate, by name prefix",
-    )
-    parser.option("--outliers", type=str, nargs="+", default=[], help="outlier data sets: names or paths")
-    parser.option("--chains", type=int, default=defaults.chains, help="number of annealed chains in each direction")
-    parser.option(
-        "--max_temperatures",
-        type=int,
-        default=defaults.max_temperatures,
-        help="maximum number of temperatures",
-    )
-    parser.option("--force", action="store_true", help="evaluate the likelihood even of an unnormalizable model")
-    parser.option("--seed", type=int, default=defaults.seed, help="seed of everything random")
-    parser.option(
-        "--weights",
-        type=Literal["average", "last"] | None,
-        default=None,
-        help="by default the average, if there is one",
-    )
-    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
+    types, helps = get_type_hints(Options), descriptions(Options)
+    for field in dataclasses.fields(Options):
+        form: dict[str, Any] = {"type": types[field.name], "default": field.default}
+        if isinstance(field.default, tuple):
+            form = {"type": str, "nargs": "+", "default": []}
+        elif isinstance(field.default, bool):
+            form = {"action": "store_true"}
+        parser.option(f"--{field.name}", help=helps[field.name], **form)
+    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
+    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
     args = parser.read(argv)
-
-    given: dict[str, Any] = {field.name: args[field.name] for field in dataclasses.fields(Options)}
-    return args, Options(**{**given, "samples": tuple(args.samples), "outliers": tuple(args.outliers)})
+    given: dict[str, Any] = {name: tuple(args[name]) if isinstance(args[name], list) else args[name] for name in helps}
+    return args, Options(**given)
 
 
 @contextmanager

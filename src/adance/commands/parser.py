@@ -99,7 +99,7 @@ def add_part(parser: Parser, part: Part, group: Any = None) -> None:
 
 def add_settings(parser: Parser, group: Any, prefix: str, settings: Iterable[Parameter], documented: type) -> None:
     """Add options of plain values to a group of the help, documented by the docstring of ``documented``."""
-    said = _descriptions(documented)
+    said = descriptions(documented)
     for item in settings:
         key = f"{prefix}{item.name}"
         default = None if item.default is REQUIRED else item.default
@@ -124,7 +124,7 @@ def summary_of(documented: type) -> str:
     return (inspect.getdoc(documented) or "").partition("\n")[0].replace("``", "")
 
 
-def _descriptions(documented: type) -> dict[str, str]:
+def descriptions(documented: type) -> dict[str, str]:
     """The description of each parameter in the docstrings of a class and its bases."""
     found: dict[str, str] = {}
     for base in reversed(documented.__mro__):

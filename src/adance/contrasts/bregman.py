@@ -1,7 +1,7 @@
 """Bregman ratio matching in log-ratio form (thesis 4.4 to 4.8).
 
-With u = p̃_θ/p_n, r = log u and a convex Ψ: loss = E_noise[S0(r)] − E_data[S1(r)], S1 = Ψ'(u), S0 = uΨ'(u) − Ψ(u), whose
-derivatives satisfy dS0/dS1 = u. The data's gradient has the weight w(r) = uΨ''(u), the noise's w(r)·u.
+With u = p̃_θ/p_n, r = log u and a convex Ψ: loss = E_noise[S0(r)] − E_data[S1(r)], S1 = Ψ'(u), S0 = uΨ'(u) − Ψ(u),
+whose derivatives satisfy dS0/dS1 = u. The data's gradient has the weight w(r) = uΨ''(u), the noise's w(r)·u.
 """
 
 import math
@@ -15,12 +15,12 @@ from adance.contrasts.contrast import Contrast, check_noises, hinge
 
 
 class Bregman(Contrast):
-    """A convex Ψ, by its S0 and S1 as functions of r."""
+    """A convex Ψ, given by S0 and S1 as functions of r."""
 
     @property
     @abstractmethod
     def curvature(self) -> float:
-        """Ψ''(1): at r = 0 the loss's gradient is this times the likelihood's."""
+        """Ψ''(1): the ratio of the loss's gradient at r = 0 to that of the likelihood."""
 
     @abstractmethod
     def s0(self, r: Tensor) -> Tensor:
@@ -31,7 +31,7 @@ class Bregman(Contrast):
         """S1(r), of the shape of ``r``."""
 
     def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
-        """What r leaves out of log(Z_θ/Z_n), by its definition: ``log E_noise[e^r]``. Ψ that know better say so."""
+        """The c that minimizes the loss of ``r − c``; by default ``log E_noise[e^r]``, the estimate of log(Z_θ/Z_n)."""
         return log_mean_exp(r_noise)
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
@@ -73,10 +73,10 @@ class Logistic(Bregman):
         return -softplus(math.log(self.noises) - r)
 
     def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
-        """Where data and noise pull alike: ``E_data[σ(log ν − r + c)] = ν E_noise[σ(r − c − log ν)]``.
+        """The c at which data and noise balance: ``E_data[σ(log ν − r + c)] = ν E_noise[σ(r − c − log ν)]``.
 
-        The left side rises with c and the right side falls, and they cross between the least and the greatest r. Each
-        round narrows that to a 64th; it ends where float32 does.
+        The left side rises with c and the right side falls, and they cross between the smallest and the largest r. Each
+        round narrows that range to a 64th, down to the precision of float32.
         """
         low, high = torch.aminmax(torch.cat([r_data.flatten(), r_noise.flatten()]))
         shares, log_nu = torch.linspace(0, 1, 65, dtype=low.dtype, device=low.device)[:, None], math.log(self.noises)
@@ -93,6 +93,6 @@ class Logistic(Bregman):
         return (math.log(self.noises) - r_data).sigmoid().mean()
 
     def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
-        """The hinge; its slopes at 0 are the logistic's (½ at ν = 1), so a step from r = 0 is the likelihood's."""
+        """The hinge, with the logistic slopes at 0 (½ at ν = 1): a step from r = 0 is that of the likelihood."""
         share = 1 / (1 + self.noises)
         return self.noises * hinge(d_noise, share).mean() + hinge(-d_data, 1 - share).mean()

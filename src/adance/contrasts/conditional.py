@@ -1,4 +1,4 @@
-"""Conditional noise-contrastive estimation: which of a pair is the datum?"""
+"""Conditional noise-contrastive estimation: which one of a pair is the datum?"""
 
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -13,7 +13,7 @@ class Conditional(Contrast):
     constant in r cancels, and so does a symmetric p_n(y|x).
 
     Args:
-        noises: Noise samples per datum; each makes a pair with it.
+        noises: Noise samples per datum; each forms a pair with it.
     """
 
     saturates = True
@@ -25,7 +25,7 @@ class Conditional(Contrast):
 
     @property
     def curvature(self) -> float:
-        """Half: at r = 0 both orders are as likely."""
+        """½: at r = 0 both orders are equally likely."""
         return 0.5
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:

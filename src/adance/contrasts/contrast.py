@@ -1,4 +1,4 @@
-"""What a contrast is: log-ratios on data and on noise become a loss."""
+"""The base class of contrasts: log-ratios on data and on noise become a loss."""
 
 from abc import ABC, abstractmethod
 
@@ -22,47 +22,47 @@ class Contrast(Configurable, ABC):
     """Whether a constant added to every r changes nothing: then log Z cannot be learned, and need not be known."""
 
     ignores_noise_energy: bool = False
-    """Whether the noise's energy has no part in the gradient: then it is not computed, and r is −E."""
+    """Whether the gradient does not depend on the noise's energy: then it is not computed, and r is −E."""
 
     @property
     @abstractmethod
     def curvature(self) -> float:
-        """At r = 0 the loss's gradient is this times the likelihood's."""
+        """Ratio of the loss's gradient at r = 0 to that of the likelihood."""
 
     @abstractmethod
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The textbook loss, one number, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
 
     def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
-        """The c, one number, at which the loss of ``r − c`` is least: what r leaves out of log(Z_θ/Z_n).
+        """The c, one number, that minimizes the loss of ``r − c``: an estimate of the missing log(Z_θ/Z_n).
 
         Raises:
-            InputError: The contrast cannot tell.
+            InputError: The contrast cannot fit a constant.
         """
-        raise InputError(f"{type(self).__name__} cannot fit a constant in the ratio; give center=False")
+        raise InputError(f"{type(self).__name__} cannot fit the constant of the log-ratio: set center=False")
 
     def pull(self, r_data: Tensor) -> Tensor:
         """The mean weight of data in the gradient, from their log-ratios ``(B,)``: how much there is left to learn.
 
         Raises:
-            InputError: The contrast cannot tell, since its weights do not fall with r.
+            InputError: The contrast's weights do not fall with r.
         """
-        raise InputError(f"{type(self).__name__} cannot tell when a snapshot has served; give interval a number")
+        raise InputError(f"{type(self).__name__} has no bounded weights: set interval to a number instead of 'auto'")
 
     def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The limit of ``T·loss(d/T)`` as T → 0, from energy differences d on data ``(B,)`` and on noise ``(B, M)``.
 
         Raises:
-            InputError: There is none.
+            InputError: The limit does not exist.
         """
-        raise InputError(f"{type(self).__name__} has no limit at ratio temperature 0; give ratio_temperature > 0")
+        raise InputError(f"{type(self).__name__} has no limit at ratio temperature 0: set ratio_temperature > 0")
 
 
 def check_noises(contrast: Contrast, noises: int) -> None:
-    """There is a noise sample for every datum.
+    """Check that there is at least one noise sample per datum.
 
     Raises:
-        InputError: There is not.
+        InputError: ``noises`` is below 1.
     """
     if noises < 1:
         raise InputError(f"{type(contrast).__name__} needs at least one noise sample per datum, got noises={noises}")

@@ -1,4 +1,4 @@
-"""A Ψ of one's own."""
+"""Bregman contrasts with your own Ψ."""
 
 import math
 from collections.abc import Callable
@@ -15,19 +15,19 @@ GRID = 401
 
 
 class Custom(Growing):
-    """Bregman ratio matching with any convex Ψ(u), whose derivatives are found by automatic differentiation.
+    """Bregman ratio matching with any convex Ψ(u), whose derivatives are computed by automatic differentiation.
 
-    Ψ is evaluated at ``u = e^r`` in the dtype of r: where Ψ' cancels at large u, write Ψ so that it does not.
+    Ψ is evaluated at ``u = e^r`` in the dtype of r: write Ψ so that its derivative does not cancel at large u.
 
     Args:
-        psi: Ψ, elementwise on positive tensors, of torch operations; or the path of such a function
-            (``package.module.function``) in a module that is trusted, which a config file needs.
+        psi: Ψ as a function of positive tensors, elementwise and written with torch operations; or the path of such a
+            function (``package.module.function``) in a trusted module, for config files.
         noises: Noise samples per datum.
-        max_ratio: As for :class:`Growing`, on both sides.
+        max_ratio: As in :class:`Growing`, on both sides.
 
     Raises:
-        InputError: Ψ is not strictly convex on a grid of 401 ratios from 1/max_ratio to max_ratio, or its module is not
-            trusted.
+        InputError: ``psi`` is not elementwise, not strictly convex on a grid of 401 ratios from 1/max_ratio to
+            max_ratio, or its module is not trusted.
     """
 
     def __init__(self, psi: Callable[[Tensor], Tensor] | str, noises: int = 1, max_ratio: float = 1e4) -> None:
@@ -37,7 +37,7 @@ class Custom(Growing):
         bound = math.log10(max_ratio)
         ratios = torch.logspace(-bound, bound, GRID, dtype=torch.float64)
         if self.psi(ratios).shape != ratios.shape:
-            raise InputError("psi must be elementwise: it returned another shape than it got")
+            raise InputError("psi must be elementwise, but it returned another shape than its input")
         second = self._second(ratios)
         bad = ~(second.isfinite() & (second > 0))
         if bad.any():
@@ -73,6 +73,6 @@ class Custom(Growing):
 
 
 def _import_path(psi: Callable[[Tensor], Tensor] | str) -> object:
-    """The path of a function that can be imported, else the function, which no config file can hold."""
+    """The path of a function that can be imported; otherwise the function, which a config file cannot hold."""
     name = getattr(psi, "__qualname__", "<locals>")
     return psi if isinstance(psi, str) or "<" in name else f"{psi.__module__}.{name}"

@@ -1,4 +1,4 @@
-"""What keeps a loss that grows like a power of the ratio from overflowing, and from falling without bound."""
+"""Losses that grow like a power of the ratio, kept from overflowing and from falling without bound."""
 
 import math
 from abc import abstractmethod
@@ -13,35 +13,35 @@ from adance.errors import InputError
 class Growing(Bregman):
     """A Ψ whose weights grow with the ratio or its inverse, kept from overflowing.
 
-    Where u or 1/u exceeds ``max_ratio``, on the side where an exponent could overflow, S0 and S1 go on linearly in r
-    with the slopes they have there: their ratio is then ``max_ratio``, and never is a slope 0.
+    Where u or 1/u exceeds ``max_ratio``, on the side where an exponent could overflow, S0 and S1 continue linearly in r
+    with the slopes they have there: the ratio of the slopes is then ``max_ratio``, and no slope is 0.
 
     Where S1 grows without bound (KL, least squares, powers β ≥ 0) the loss has no lower bound on finite data: a
-    flexible energy can let r grow on the data alone. ``ratio_bound`` B, a bound known for p_data/p_n, turns on the
+    flexible energy can increase r on the data alone. ``ratio_bound`` B, a bound known for p_data/p_n, turns on the
     correction of Kato & Teshima (2021): with C = 1/B the density p_n − C·p_data is nowhere negative, so the part
-    E_noise[S0] − C·E_data[S0] of the loss, less the infimum of S0, cannot be either, and is clipped at 0.
+    E_noise[S0] − C·E_data[S0] of the loss, minus the infimum of S0, cannot be negative either, and is clipped at 0.
 
     Args:
         noises: Noise samples per datum; they only lower the variance.
-        max_ratio: The bound beyond which the loss is linear in r. Where the true ratio lies beyond it, estimates are
-            biased.
-        ratio_bound: B, for the non-negative correction; none by default.
+        max_ratio: The bound beyond which the loss is linear in r. Estimates are biased where the true ratio exceeds it.
+        ratio_bound: B, for the non-negative correction; by default there is no correction.
 
     Raises:
-        InputError: A number is out of range, or the correction does not apply to this Ψ.
+        InputError: ``noises`` is below 1, ``max_ratio`` not above 1, ``ratio_bound`` below 1 or not below
+            ``max_ratio``, or given for a Ψ without a correction.
     """
 
     infimum: float | None = None
-    """The infimum of S0, where it has one."""
+    """The infimum of S0, if it has one."""
 
     def __init__(self, noises: int = 1, max_ratio: float = 1e4, ratio_bound: float | None = None) -> None:
         check_noises(self, noises)
         if not max_ratio > 1:
             raise InputError(f"max_ratio must be more than 1, got {max_ratio}")
         if ratio_bound is not None and self.infimum is None:
-            raise InputError(f"{type(self).__name__} has no non-negative correction: its S0 has no lower bound")
+            raise InputError(f"{type(self).__name__} has no non-negative correction: leave ratio_bound out")
         if ratio_bound is not None and not 1 <= ratio_bound < max_ratio:
-            raise InputError(f"ratio_bound must be at least 1 and less than max_ratio {max_ratio}, got {ratio_bound}")
+            raise InputError(f"ratio_bound must be at least 1 and below max_ratio={max_ratio}, got {ratio_bound}")
         self.noises, self.max_ratio, self.ratio_bound = noises, max_ratio, ratio_bound
 
     @property
@@ -86,6 +86,6 @@ class Growing(Bregman):
         return share * s0_data - self.s1(r_data).mean() + cannot_be_negative.relu() + constant
 
     def _bounded(self, r: Tensor) -> tuple[Tensor, Tensor]:
-        """``r`` within the bounds that apply, and within both."""
+        """``r`` clipped to the bounds that apply, and to both bounds."""
         bound, (low, high) = math.log(self.max_ratio), self.grows
         return r.clamp(-bound if low else -math.inf, bound if high else math.inf), r.detach().clamp(-bound, bound)

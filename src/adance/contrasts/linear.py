@@ -6,9 +6,9 @@ from adance.contrasts.contrast import Contrast
 
 
 class Linear(Contrast):
-    """``mean r(noise) − mean r(data)``, whose gradient is the likelihood's if the noise is the model itself.
+    """``mean r(noise) − mean r(data)``, whose gradient is that of the likelihood if the noise is the model itself.
 
-    The noise's energy has no part in that gradient, so r is taken as −E: the loss is ``mean E(data) − mean E(noise)``.
+    That gradient does not depend on the noise's energy, so r is −E: the loss is ``mean E(data) − mean E(noise)``.
     """
 
     ignores_constant = True

@@ -19,13 +19,13 @@ _NAMED: dict[str, type[Bregman]] = {
 
 
 def named_bregman(psi: Psi | Bregman, noises: int) -> Bregman:
-    """The generator called ``psi`` with ``noises`` noise samples per datum, or ``psi`` itself with its own number.
+    """The generator named ``psi`` with ``noises`` noise samples per datum; a Bregman object is returned as it is.
 
     Raises:
-        InputError: There is none of that name.
+        InputError: ``psi`` is unknown.
     """
     if isinstance(psi, Bregman):
         return psi
     if psi not in _NAMED:
-        raise InputError(f"unknown psi {psi!r}; one of {', '.join(_NAMED)}, or a Bregman object")
+        raise InputError(f"unknown psi {psi!r}: use one of {', '.join(_NAMED)}, or a Bregman object")
     return _NAMED[psi](noises=noises)

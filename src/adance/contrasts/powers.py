@@ -29,7 +29,7 @@ class _PowerForm(Growing):
         return (self.beta * r).exp()
 
     def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
-        """Where the slope of the loss in c is 0, within the bounds: ``e^c = E_noise[e^{(1+β)r}]/E_data[e^{βr}]``."""
+        """The c at which the loss is flat, within the bounds: ``e^c = E_noise[e^{(1+β)r}]/E_data[e^{βr}]``."""
         (r_data, _), (r_noise, _) = self._bounded(r_data), self._bounded(r_noise)
         return log_mean_exp((1 + self.beta) * r_noise) - log_mean_exp(self.beta * r_data)
 
@@ -37,8 +37,8 @@ class _PowerForm(Growing):
 class KL(_PowerForm):
     """Ψ = u log u − u (UKL, KLIEP, NWJ): S0 = e^r, S1 = r.
 
-    Its weight on data is 1 everywhere: the data's part of the gradient is the likelihood's. The arguments are
-    :class:`Growing`'s.
+    Its weight on data is 1 everywhere: the data's part of the gradient is that of the likelihood. For the arguments see
+    :class:`Growing`.
     """
 
     beta, infimum = 0.0, 0.0
@@ -55,7 +55,7 @@ class KL(_PowerForm):
 class LeastSquares(_PowerForm):
     """Ψ = u²/2 (LSIF): S0 = ½e^{2r}, S1 = e^r. Fits the ratio itself, so high ratios count most.
 
-    The arguments are :class:`Growing`'s.
+    For the arguments see :class:`Growing`.
     """
 
     beta, infimum = 1.0, 0.0
@@ -108,13 +108,13 @@ class Mahalanobis(LeastSquares):
 class ItakuraSaito(_PowerForm):
     """Ψ = −log u: S0 = r − 1, S1 = −e^{−r}. Low ratios count most; noise has the weight 1 everywhere.
 
-    The arguments are :class:`Growing`'s; there is no non-negative correction.
+    For the arguments see :class:`Growing`; there is no non-negative correction.
     """
 
     beta = -1.0
 
     def exact_s0(self, r: Tensor) -> Tensor:
-        """The log-ratio less 1."""
+        """The log-ratio minus 1."""
         return r - 1
 
     def exact_s1(self, r: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ class ItakuraSaito(_PowerForm):
 class Hellinger(_PowerForm):
     """Ψ = −4√u, the exponential loss: S0 = 2e^{r/2}, S1 = −2e^{−r/2}. Data and noise grow alike; bounded below.
 
-    The arguments are :class:`Growing`'s.
+    For the arguments see :class:`Growing`.
     """
 
     beta, infimum = -0.5, 0.0
@@ -159,7 +159,7 @@ class Power(_PowerForm):
         super().__init__(noises, max_ratio, ratio_bound)
         if not (1 + abs(beta)) * math.log(max_ratio) < 80:
             raise InputError(
-                f"max_ratio {max_ratio:g} to the power of 1 + |beta| = {1 + abs(beta):g} overflows float32"
+                f"max_ratio={max_ratio:g} to the power of 1 + |beta| = {1 + abs(beta):g} overflows float32"
             )
 
     def exact_s0(self, r: Tensor) -> Tensor:
@@ -176,5 +176,5 @@ def _expm1_over(power: float, r: Tensor) -> Tensor:
     if power == 0:
         return r
     value = (power * r).exp()
-    # torch takes expm1's slope to be its value + 1, which cancels where it is small
+    # torch computes the slope of expm1 as its value + 1, which cancels where it is small
     return (value + ((power * r).expm1() - value).detach()) / power

@@ -1,4 +1,4 @@
-"""What models learn from: toys with exact densities, files, folders, hub sets, and the units they are in."""
+"""Data sets: toys with exact densities, files, folders and hub sets, and their units."""
 
 from adance.data.dataset import Dataset
 from adance.data.files import read_array

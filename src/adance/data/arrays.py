@@ -1,4 +1,4 @@
-"""Rows from arrays, whether a file held them or they are in memory."""
+"""Rows from arrays, in files or in memory."""
 
 import sys
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ from adance.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of one split before any check.
+    """The rows of one split, unchecked.
 
     Attributes:
         x: The rows, as :func:`~adance.data.checks.events` takes them.
         y: Their labels ``(N,)``, or ``None``.
-        x_name: What to call the rows in a message.
-        y_name: What to call the labels in a message.
-        columns: Names of the features, if they have any.
+        x_name: Name of the rows in messages.
+        y_name: Name of the labels in messages.
+        columns: Names of the features, if any.
     """
 
     x: Array
@@ -35,7 +35,7 @@ class Rows:
 
 
 def make_splits(name: str, train: Rows, test: Rows | None = None) -> Splits:
-    """Checked rows of one or two splits; the arrays are copied.
+    """Check and copy the rows of one or two splits.
 
     Raises:
         InputError: Values or labels cannot be used, or the splits differ in shape, type or columns.
@@ -58,10 +58,10 @@ def make_splits(name: str, train: Rows, test: Rows | None = None) -> Splits:
 
 
 def read_memory(name: str, x_train: Any, x_test: Any = None, y_train: Any = None, y_test: Any = None) -> Splits:
-    """Rows of NumPy arrays, torch tensors or pandas DataFrames.
+    """Read rows from NumPy arrays, torch tensors or pandas DataFrames.
 
     Args:
-        name: What to call the data set.
+        name: Name of the data set.
         x_train: Training rows.
         x_test: Held-out rows.
         y_train: Labels of the training rows.
@@ -112,7 +112,7 @@ def _frame_rows(frame: Any, y: Any, x_name: str, y_name: str) -> Rows:
 
 
 def _array(value: Any, name: str) -> Array:
-    """``value`` as an array, perhaps sharing its memory."""
+    """``value`` as an array, which may share its memory."""
     if np.ma.is_masked(value):
         raise InputError(f"{name}: has masked values, but every value must be known")
     try:
@@ -124,7 +124,7 @@ def _array(value: Any, name: str) -> Array:
 
 
 def _label_array(value: Any, name: str) -> Array:
-    """Labels as an array; an object array of names or of whole numbers, as pandas has them, gets their type."""
+    """Labels as an array; an object array of names or of whole numbers, as in pandas, is converted to their type."""
     array = _array(value, name)
     if array.dtype.kind in "OT":
         for kind, dtype in ((str, np.str_), (Integral, np.int64)):
@@ -134,5 +134,5 @@ def _label_array(value: Any, name: str) -> Array:
 
 
 def _is_frame(value: Any) -> bool:
-    """Whether ``value`` is a DataFrame of pandas, which is not imported to find out."""
+    """Whether ``value`` is a pandas DataFrame, without importing pandas."""
     return isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ()))

@@ -1,4 +1,4 @@
-"""Checks on arrays before anything learns from them; each failure is one line that names the array."""
+"""Checks of arrays; each error message is one line that names the array."""
 
 from typing import Any
 
@@ -14,18 +14,18 @@ Array = NDArray[Any]
 
 
 def events(array: Array, where: str) -> tuple[Kind, Tensor]:
-    """The rows that an array holds, as a copy.
+    """Copy and check the rows of an array.
 
-    Two axes (N, D) are vectors, kept in float64 so that standardising them costs no digits. Three or four axes are
+    Two axes (N, D) are vectors, kept in float64 so that standardizing them costs no digits. Three or four axes are
     images, brought to (N, C, H, W): integers as uint8, booleans as they are, floats as float32.
 
     Args:
         array: (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W) with C of 1 or 3.
-        where: what to call the array in a message.
+        where: name of the array in messages.
 
     Raises:
         InputError: for a wrong dtype or number of axes, no rows, values that are not finite, integer images
-            outside 0..255, or an image layout that reads both ways or neither.
+            outside 0..255, or an ambiguous or impossible image layout.
     """
     if array.dtype.kind not in "buif":
         raise InputError(f"{where}: dtype is {array.dtype}, but must be numeric (integer, float or bool)")
@@ -43,7 +43,7 @@ def events(array: Array, where: str) -> tuple[Kind, Tensor]:
 
 
 def _finite(array: Array, dtype: type[np.floating[Any]], where: str) -> Array:
-    # Sums of squares must stay in range too, or a variance would overflow.
+    # Sums of squares must be finite too, or a variance would overflow.
     limit = float(np.sqrt(np.finfo(dtype).max)) / array.size
     with np.errstate(over="ignore", invalid="ignore"):
         values = array.astype(dtype)
@@ -64,7 +64,7 @@ def _pixels(array: Array, where: str) -> Array:
         return _finite(array, np.float32, where)
     low, high = int(array.min()), int(array.max())
     if low < 0 or high > 255:
-        raise InputError(f"{where}: integer images range over {low}..{high}, but must lie in 0..255")
+        raise InputError(f"{where}: integer images range over {low}..{high}, but must be in 0..255")
     return array.astype(np.uint8)
 
 
@@ -81,11 +81,11 @@ def _channels_first(images: Array, where: str) -> Array:
 
 
 def labels(parts: list[tuple[Array, int, str]]) -> list[Tensor]:
-    """Class labels as int64, whole numbers as they are and names by their place in sorted order.
+    """Class labels as int64, whole numbers as they are and names by their position in sorted order.
 
     Args:
-        parts: for each split its labels (N,) or (N, 1), the number of rows they belong to, and what to call them
-            in a message. Names are numbered over all splits together.
+        parts: for each split its labels (N,) or (N, 1), the number of rows they belong to, and their name in messages.
+            Names are numbered over all splits together.
 
     Raises:
         InputError: for a wrong length or for labels that are neither whole numbers nor names.

@@ -1,4 +1,4 @@
-"""What a model learns from: rows in their own units, and the transform into the model's."""
+"""Data sets: rows in their own units, and the transform to the model's units."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,20 +14,20 @@ from adance.randomness import check_seed
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A training split and a held-out split of one set of events.
+    """A data set with a training split and a held-out split.
 
     Attributes:
-        name: what the set was loaded as.
+        name: name that the set was loaded by.
         kind: "image" for events (C, H, W), "vector" for events (D,).
         train: raw training rows (N, *event); bytes stay uint8 until `batch` asks for them.
         test: raw held-out rows (M, *event).
         transform: raw units to model units, fitted on the training rows alone.
         train_labels: class of each training row (N,) int64, or None.
         test_labels: class of each held-out row (M,) int64, or None.
-        density: the exact law of the rows in raw units, where it is known.
-        image_size: side that images were resized to while loading, None where they were left alone.
-        source: arguments of `load_data` that load this set again, None where it was made otherwise.
-        columns: names of a table's features, None where they have none.
+        density: the exact distribution of the rows in raw units, if known.
+        image_size: side that images were resized to while loading, None if they were not.
+        source: arguments of `load_data` that load this set again, None if it was not loaded by it.
+        columns: names of a table's features, None without names.
     """
 
     name: str
@@ -58,15 +58,15 @@ class Dataset:
 
         Arrays ``(N, D)`` are vectors, standardized by the training rows. Arrays ``(N, H, W)``, ``(N, H, W, C)`` or
         ``(N, C, H, W)`` with C of 1 or 3 are images: integers in 0..255, booleans, or floats in [0, 1] or [-1, 1]. A
-        DataFrame is read as a .csv file is: a column called class, label, target or y, or else a last column of text,
-        is the label, and all other columns must be numbers.
+        DataFrame is read like a .csv file: a column called class, label, target or y, or otherwise a last column of
+        text, is the label, and all other columns must be numbers.
 
         Args:
             x_train: Training rows.
             x_test: Held-out rows; by default part of the training rows is held out.
             y_train: Labels of the training rows ``(N,)``: whole numbers or names.
             y_test: Labels of the held-out rows.
-            name: What the data set is called in messages and in names of run folders.
+            name: Name of the data set in messages and run folders.
             held_out: Fraction of the rows, in (0, 1), to hold out if there is no ``x_test``.
             seed: Seed of the choice of held-out rows.
 
@@ -86,7 +86,7 @@ class Dataset:
         return cls(**vars(finish(splits, held_out, seed)))
 
     def __repr__(self) -> str:
-        """In a line: the tensors themselves would fill the screen."""
+        """A summary in one line, without the tensors."""
         classes = 0 if self.train_labels is None else len(set(self.train_labels.tolist()))
         labels = f", labels of {classes} classes" if classes else ""
         train, test = tuple(self.train.shape), tuple(self.test.shape)

@@ -12,10 +12,10 @@ from adance.errors import InputError
 
 
 def read_array(path: Path) -> Splits:
-    """Rows of an array file, never unpickling anything.
+    """Read rows from an array file, without unpickling.
 
-    An .npz holds x_train (or x) and perhaps x_test, y_train (or y), y_test; or one array of any name. An .npy holds the
-    rows alone. See `checks.events` for the shapes and ranges.
+    An .npz has x_train (or x), optionally x_test, y_train (or y) and y_test; or one array of any name. An .npy has only
+    the rows. See `checks.events` for the shapes and ranges.
 
     Raises:
         InputError: for a file that cannot be read, missing or mismatched keys, or unusable values.
@@ -53,12 +53,12 @@ def _arrays(path: Path) -> dict[str, Array]:
     except Exception as error:
         reason = " ".join(str(error).split())
         if "pickle" in reason or "Object arrays" in reason:
-            reason = "dtype is object, or it is no NumPy file at all; nothing is unpickled: save plain numeric arrays"
+            reason = "dtype is object, or it is not a NumPy file; nothing is unpickled: save plain numeric arrays"
         raise InputError(f"{_where(path, key)}: cannot be read as a NumPy array: {reason}") from None
 
 
 def _keys(path: Path, names: list[str]) -> dict[str, str]:
-    """Which array plays which part."""
+    """Find the array for each split and label."""
     parts = {"train": "x_train", "test": "x_test", "train_labels": "y_train", "test_labels": "y_test"}
     if "x_train" not in names:
         parts |= {"train": "x", "train_labels": "y"}

@@ -13,15 +13,14 @@ _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", 
 
 
 def read_folder(path: Path, image_size: int | None = None) -> Splits:
-    """Pictures of a folder in sorted order, other files and hidden ones left aside.
+    """Read the pictures of a folder in sorted order; other files and hidden ones are ignored.
 
-    The pictures lie in the folder itself, or in one sub-folder for each class. Folders train and test inside it are
-    taken as its splits. All grey gives C = 1; otherwise all become RGB.
+    The pictures are in the folder itself, or in one sub-folder for each class. Sub-folders train and test are its
+    splits. If all pictures are gray, C = 1; otherwise all become RGB.
 
     Args:
         path: the folder.
-        image_size: side that every picture is resized to after cutting the centred square; None asks that all have
-            one size.
+        image_size: side to resize every picture to, after cropping the centered square; None requires equal sizes.
 
     Raises:
         InputError: for a folder without pictures or with a mixed layout, a broken file, or sizes that differ.
@@ -47,14 +46,14 @@ def read_folder(path: Path, image_size: int | None = None) -> Splits:
 
 
 def _list(path: Path) -> tuple[list[Path], list[str] | None]:
-    """Picture files, and the class of each where they lie in sub-folders."""
+    """Picture files, and the class of each if they are in sub-folders."""
     here = _pictures(path)
     classes = {folder.name: _pictures(folder) for folder in sorted(path.iterdir()) if folder.is_dir()}
     below = [(file, name) for name, files in classes.items() for file in files]
     if here and below:
-        raise InputError(f"{path}: pictures lie both in the folder and in {below[0][0].parent}: use one or the other")
+        raise InputError(f"{path}: pictures are both in the folder and in {below[0][0].parent}: use one or the other")
     if not here and not below:
-        raise InputError(f"{path}: holds no pictures ({', '.join(_SUFFIXES)}), in itself or its sub-folders")
+        raise InputError(f"{path}: has no pictures ({', '.join(_SUFFIXES)}), neither in itself nor in its sub-folders")
     return (here, None) if here else ([file for file, _ in below], [name for _, name in below])
 
 
@@ -64,7 +63,7 @@ def _pictures(folder: Path) -> list[Path]:
 
 
 def _codes(path: Path, names: list[str] | None, training: list[str] | None) -> torch.Tensor | None:
-    """Classes by their place in the sorted names of the training classes."""
+    """Classes by their position in the sorted names of the training classes."""
     if names is None or training is None:
         return None
     places = {name: i for i, name in enumerate(sorted(set(training)))}

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HubSet:
-    """Where a set lives and how its rows look.
+    """Where a set is stored, and the format of its rows.
 
     Attributes:
         repository: dataset id on the hub.
         image: name of the image column.
-        label: name of the label column, None where there is none.
-        crop: side in pixels of the centred square that is cut first, None for the whole image.
-        size: default side that images are resized to, None to leave them alone.
+        label: name of the label column, None if there is none.
+        crop: side in pixels of the centered square to crop first, None for the whole image.
+        size: default side to resize images to, None to leave them as they are.
     """
 
     repository: str
@@ -44,21 +44,21 @@ HUB = {
     "cifar10": HubSet("uoft-cs/cifar10", "img", "label"),
     "celeba": HubSet("flwrlabs/celeba", "image", None, crop=140, size=32),
 }
-"""mnist, fashion-mnist (1, 28, 28), cifar10 (3, 32, 32), celeba (centred 140 x 140 of the aligned faces, resized to
+"""mnist, fashion-mnist (1, 28, 28), cifar10 (3, 32, 32), celeba (centered 140 x 140 of the aligned faces, resized to
 (3, 32, 32)); each with the train and test splits of its repository."""
 
 
 def load_hub(name: str, source: str | Path | None = None, *, image_size: int | None = None) -> Splits:
-    """An image set by name.
+    """Load an image set by name.
 
     Args:
         name: key of `HUB`.
         source: a folder of parquet files, laid out as the hub's, whose names begin with train and test. Without it,
-            `$ADANCE_DATA/<name>.npz` or the folder `$ADANCE_DATA/<name>` is used where it exists, then the hub.
+            `$ADANCE_DATA/<name>.npz` or the folder `$ADANCE_DATA/<name>` is used if it exists, otherwise the hub.
         image_size: side to resize to instead of the set's own.
 
     Raises:
-        InputError: where `datasets` is not installed, the source cannot be read, or the hub cannot be reached.
+        InputError: if `datasets` is not installed, the source cannot be read, or the hub cannot be reached.
     """
     if name not in HUB:
         raise InputError(f"hub set {name!r} is unknown: use {', '.join(HUB)}")
@@ -101,7 +101,7 @@ def _open(name: str, entry: HubSet, local: Path | None) -> dict[str, Any]:
         place = f"hub set {entry.repository}" if local is None else str(local)
         raise InputError(
             f"{name}: {place} cannot be loaded ({type(error).__name__}: {reason}); "
-            "give a local .npz or image folder, or set ADANCE_DATA to a folder that holds a copy"
+            "use a local .npz or image folder, or set ADANCE_DATA to a folder with a copy"
         ) from None
 
 

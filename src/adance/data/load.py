@@ -1,4 +1,4 @@
-"""The one way in: a name, a path or an array becomes a `Dataset`, or rows for a trained model."""
+"""Loads a name, a path or an array as a `Dataset`, or as rows for a trained model."""
 
 import os
 from collections.abc import Mapping
@@ -34,19 +34,19 @@ def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: 
         source: one of `NAMES` ("digits", a toy, or a set on the Hugging Face hub), or the path of an .npz, .npy or
             .csv file or of a folder of images. A name wins over a path: write "./digits" for a folder of that name.
             Or the rows themselves: a NumPy array, a torch tensor or a pandas DataFrame, see `Dataset.from_arrays`.
-        seed: seeds the draws of a toy (50,000 training and 10,000 test points) and the split of a source without one.
-        held_out: fraction of the rows, in (0, 1), held out where the source has no test split of its own.
-        image_size: side in pixels that the images of a folder or of a hub set are resized and centre-cropped to.
+        seed: seed of a toy's samples (50,000 for training and 10,000 for testing) and of the split of other sources.
+        held_out: fraction of the rows, in (0, 1), to hold out if the source has no test split.
+        image_size: side in pixels that the images of a folder or of a hub set are resized and center-cropped to.
 
     Raises:
-        InputError: for anything wrong with the source, before any training, in one line.
+        InputError: for a source that cannot be used.
     """
     check_seed(seed, "the data's seed")
     if image_size is not None and not resizable(source):
         given = repr(str(source)) if _is_name_or_path(source) else "the data in memory"
         raise InputError(f"image_size applies to a folder of images or a hub set, but {given} is neither")
     if image_size is not None and image_size < 1:
-        raise InputError(f"image_size is {image_size}: it must be at least 1 pixel")
+        raise InputError(f"image_size must be at least 1, got {image_size}")
     named = isinstance(source, str) and source in NAMES
     data = Dataset.from_splits(_read(source, seed, image_size), held_out, seed)
     if not _is_name_or_path(source):
@@ -58,19 +58,19 @@ def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: 
 def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0) -> Tensor:
     """Rows of any source in the units of a trained model, for scoring.
 
-    Images on another scale than the training set's (floats in [0, 1] for a model of bytes) are brought to [-1, 1] by
+    Images on another scale than the training set (floats in [0, 1] for a model of bytes) are brought to [-1, 1] by
     their own scale; vectors get the training set's mean and deviation.
 
     Args:
         source: as for `load_data`.
         description: `Dataset.describe()` of the training set.
-        seed: seeds the draws of a toy.
+        seed: seed of a toy's samples.
 
     Returns:
-        Float32 (N, *event) in the order of the source: all training rows, then all test rows where it has both.
+        Float32 (N, *event) in the order of the source: all training rows, then all test rows if there are any.
 
     Raises:
-        InputError: for anything wrong with the source, or events of another shape than the model's.
+        InputError: for a source that cannot be used, or events of another shape than the model's.
     """
     try:
         wanted, transform = tuple(description["event_shape"]), transform_from_state(description["transform"])
@@ -89,7 +89,7 @@ def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
             f"{', '.join(trained_on)}, in that order"
         )
     if splits.kind == "image":
-        # A source that fixes its own scale (digits) keeps it.
+        # A source with a fixed scale (digits) keeps it.
         transform = splits.transform or image_scale(splits.name, rows, expected=transform)
     x = transform.to_model(rows)
     in_range(splits.name, x)
@@ -97,7 +97,7 @@ def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
 
 
 def resizable(source: Any) -> bool:
-    """Whether `image_size` has a meaning for this source: a hub set or a folder."""
+    """Whether `image_size` applies to this source: a hub set or a folder."""
     return _is_name_or_path(source) and (source in HUB or (source not in NAMES and os.path.isdir(source)))
 
 

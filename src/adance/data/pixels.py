@@ -17,20 +17,20 @@ _COLOUR = ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV")
 
 
 def pixels(picture: "Image", where: str, size: int | None) -> Array:
-    """A picture as uint8 (H, W, C): C is 1 for a grey picture and 3 for any other; transparency is dropped.
+    """Convert a picture to uint8 (H, W, C): C is 1 for a gray picture and 3 for any other; transparency is dropped.
 
     Args:
         picture: decoded or lazily opened picture.
-        where: what to call it in a message.
-        size: side to shrink or enlarge to (bicubic), after cutting the centred square; None leaves it alone.
+        where: name of the picture in messages.
+        size: side to resize to (bicubic), after cropping the centered square; None leaves it as it is.
 
     Raises:
-        InputError: for pictures that are not grey or colour with 8 bits a channel.
+        InputError: for pictures that are not gray or color with 8 bits a channel.
     """
     from PIL import Image, ImageOps
 
     if picture.mode not in _GREY + _COLOUR:
-        raise InputError(f"{where}: picture mode is {picture.mode}, but must be grey or colour with 8 bits a channel")
+        raise InputError(f"{where}: picture mode is {picture.mode}, but must be gray or color with 8 bits a channel")
     upright = ImageOps.exif_transpose(picture).convert("L" if picture.mode in _GREY else "RGB")
     if size is not None:
         upright = ImageOps.fit(upright, (size, size), method=Image.Resampling.BICUBIC)
@@ -39,7 +39,7 @@ def pixels(picture: "Image", where: str, size: int | None) -> Array:
 
 
 def stack(pictures: list[Array], names: list[str]) -> Tensor:
-    """Pictures (H, W, C) as one tensor (N, C, H, W) uint8; grey ones gain three equal channels beside colour ones.
+    """Stack pictures (H, W, C) into one tensor (N, C, H, W) uint8; if any has color, gray ones become RGB.
 
     Raises:
         InputError: naming the first picture whose size differs from the first's.

@@ -11,24 +11,24 @@ from adance.data.transforms import ImageScale, Kind, Standardize, Transform, con
 from adance.errors import InputError
 
 DARK = 64
-"""Bytes that stay below are likely on another scale."""
+"""Bytes whose maximum is below this are probably on another scale."""
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Rows in raw units as a reader found them.
+    """Rows in raw units, as read.
 
     Attributes:
-        name: what the rows are called in messages and in the `Dataset`.
+        name: name of the rows in messages and in the `Dataset`.
         kind: "image" or "vector".
         train: rows (N, *event) in the order of the source.
-        test: held-out rows (M, *event), None where the source does not split.
+        test: held-out rows (M, *event), None if the source has no test split.
         train_labels: (N,) int64 or None.
         test_labels: (M,) int64 or None.
-        transform: raw to model units where the source fixes it, None where the rows decide.
-        density: exact law of the rows, where known.
-        image_size: side that images were resized to, None where they were left alone.
-        columns: names of a table's features, None where they have none.
+        transform: raw to model units, None to fit it to the rows.
+        density: exact distribution of the rows, if known.
+        image_size: side that images were resized to, None if they were not.
+        columns: names of a table's features, None without names.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Splits:
 
 
 def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
-    """Moves a random fraction of the rows to `test`, unless there already is one.
+    """Moves a random fraction of the rows to `test`, unless there is a test split already.
 
     Args:
         splits: rows to split.
@@ -60,7 +60,7 @@ def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
     if splits.test is not None:
         return splits
     if not 0 < held_out < 1:
-        raise InputError(f"held_out is {held_out}: it must lie strictly between 0 and 1")
+        raise InputError(f"held_out must be between 0 and 1, got {held_out}")
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     n_test = min(n - 1, max(1, round(held_out * n)))
     train, test = order[n_test:], order[:n_test]
@@ -106,8 +106,8 @@ def _warn_of_constants(splits: Splits) -> None:
     if constant:
         named = ", ".join(repr(splits.columns[i]) if splits.columns else str(i + 1) for i in constant)
         warnings.warn(
-            f"{splits.name}: column {named:.200} has one value in all training rows, "
-            "along which there is no density to learn: leave it out",
+            f"{splits.name}: column {named:.200} has the same value in all training rows, and so no density to learn: "
+            "leave it out",
             stacklevel=2,
         )
 
@@ -116,23 +116,23 @@ def in_range(name: str, x: Tensor) -> None:
     """Checks that rows (B, *event) in model units are finite in float32.
 
     Raises:
-        InputError: naming the first row that lies too far outside the training rows.
+        InputError: naming the first row that is too far outside the training rows.
     """
     finite = x.flatten(1).isfinite().all(1)
     if not finite.all():
         row = int(finite.logical_not().nonzero()[0])
-        raise InputError(f"{name}: held-out or scored row {row} is not finite once standardised by the training rows")
+        raise InputError(f"{name}: held-out or scored row {row} is not finite once standardized by the training rows")
 
 
 def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) -> Transform:
-    """The scale that image values are on.
+    """The scale of image values.
 
     Bytes are on 0..255, booleans on 0..1, floats on [-1, 1] if any is negative and on [0, 1] otherwise.
 
     Args:
-        name: what to call the images in a message.
+        name: name of the images in messages.
         parts: raw images (N, C, H, W) on one scale.
-        expected: the scale of a trained model, preferred where the values can be on it.
+        expected: the scale of a trained model, preferred if the values fit it.
 
     Raises:
         InputError: for floats outside [-1, 1], naming the range found.
@@ -150,14 +150,14 @@ def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) ->
         return found
     if low < -1 or high > 1:
         raise InputError(
-            f"{name}: float images range over [{low:.9g}, {high:.9g}], but must lie in [0, 1] or [-1, 1], "
+            f"{name}: float images range over [{low:.9g}, {high:.9g}], but must be in [0, 1] or [-1, 1], "
             "or be integers 0..255"
         )
     return ImageScale(-1.0 if low < 0 else 0.0, 1.0, None, size)
 
 
 def _warn_of_units(name: str, scale: Transform, low: float, high: float) -> None:
-    """Say where values can be on the scale, but look as if they were on another."""
+    """Warn if values fit the scale, but look as if they were on another one."""
     if not isinstance(scale, ImageScale):
         return
     if scale.levels is None and scale.low < 0 <= low:
@@ -175,7 +175,7 @@ def _warn_of_units(name: str, scale: Transform, low: float, high: float) -> None
 
 
 def _fits(scale: Transform, parts: tuple[Tensor, ...], low: float, high: float) -> bool:
-    """Whether values can be on the scale: quantised values need a quantised scale, and floats in [-1, 1] do not."""
+    """Whether values fit the scale: quantized values need a quantized scale, and floats in [-1, 1] do not."""
     if not isinstance(scale, ImageScale):
         return True
     if low < scale.low or high > scale.high:

@@ -30,11 +30,11 @@ class _Table:
 
 
 def read_table(path: Path) -> Splits:
-    """Vectors from a table separated by commas (or semicolons or tabs, where its first line has no comma).
+    """Read vectors from a table separated by commas (or by semicolons or tabs if its first line has no comma).
 
     The first row is a header if none of its cells is a number, or if it counts 0, 1, 2, …, as pandas names columns
-    that have no name. A column called class, label, target or y becomes the
-    label (y does not beside a column x), else a last column that is not numeric does. All others are features.
+    that have no name. A column called class, label, target or y is the label (but not y if there is a column x);
+    otherwise a last column that is not numeric is. All others are features.
 
     Raises:
         InputError: for cells that are empty, not finite or not numeric, rows of unequal length, or no rows; line
@@ -106,9 +106,9 @@ def label_column(name: str, columns: list[str], text_at_end: int | None) -> int 
     """The index of the label among the columns of a table, or ``None``.
 
     Args:
-        name: What to call the table in a message.
+        name: Name of the table in messages.
         columns: Names of the columns; empty if they have none.
-        text_at_end: The index of the last column if it holds text, else ``None``.
+        text_at_end: The index of the last column if it has text, otherwise ``None``.
 
     Raises:
         InputError: Several columns could be the label.

@@ -27,7 +27,7 @@ class Toy(ExactDensity):
         self.name, self.density, self.extent, self.modes = name, density, extent, modes
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """`n` independent draws (n, 2)."""
+        """`n` independent samples (n, 2)."""
         return self.density.sample(n, generator)
 
     def log_prob(self, x: Tensor) -> Tensor:

@@ -27,7 +27,7 @@ class Identity:
 
     @property
     def level_width(self) -> float | None:
-        """None: the values are not quantised."""
+        """None: the values are not quantized."""
         return None
 
     def to_model(self, raw: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class ImageScale:
     Attributes:
         low: raw value that becomes -1 (0 for uint8).
         high: raw value that becomes 1 (255 for uint8).
-        levels: number of quantisation levels (256 for uint8), None for continuous values.
+        levels: number of quantization levels (256 for uint8), None for continuous values.
         size: number of values in one event, C * H * W.
     """
 
@@ -63,13 +63,13 @@ class ImageScale:
     def log_det(self) -> float:
         """log |d model / d data| of one event, size * log(2 / (high - low)), in nats.
 
-        Added to a log-density in model units it gives the log-density per raw unit (per grey level for uint8).
+        Added to a log-density in model units it gives the log-density per raw unit (per gray level for uint8).
         """
         return self.size * math.log(2 / (self.high - self.low))
 
     @property
     def level_width(self) -> float | None:
-        """Width of one quantisation level in model units, 2 / (levels - 1); None for continuous values."""
+        """Width of one quantization level in model units, 2 / (levels - 1); None for continuous values."""
         return None if self.levels is None else 2 / (self.levels - 1)
 
     def to_model(self, raw: Tensor) -> Tensor:
@@ -119,11 +119,11 @@ class Standardize:
 
     @property
     def level_width(self) -> float | None:
-        """None: the values are not quantised."""
+        """None: the values are not quantized."""
         return None
 
     def to_model(self, raw: Tensor) -> Tensor:
-        """Float32 standardised rows of `raw` (B, D)."""
+        """Float32 standardized rows of `raw` (B, D)."""
         mean, std = self._statistics(raw)
         return ((raw.to(torch.float64) - mean) / std).to(torch.float32)
 
@@ -144,12 +144,12 @@ def level_bins(x: Tensor, level_width: float, bounds: tuple[float, float]) -> tu
     """Lower and upper ends (B, *event), float64, of the bins that quantized values stand for, cut at `bounds`.
 
     The bin of a value is centered on it and one level wide, so the bins of the levels of [-1, 1] reach half a level
-    beyond both ends. A bin that lies outside the bounds has length 0.
+    beyond both ends. A bin outside the bounds has length 0.
 
     Args:
         x: values in model units (B, *event).
         level_width: width of one level in model units.
-        bounds: lowest and highest value that the model knows.
+        bounds: lowest and highest value of the model.
     """
     half = level_width / 2
     return (x.double() - half).clamp(*bounds), (x.double() + half).clamp(*bounds)
@@ -162,7 +162,7 @@ def dequantize(x: Tensor, level_width: float, u: Tensor, bounds: tuple[float, fl
         x: values in model units (B, *event).
         level_width: width of one level in model units.
         u: shares (B, *event), uniform in [0, 1).
-        bounds: lowest and highest value that the model knows; None if there are none.
+        bounds: lowest and highest value of the model; None without bounds.
     """
     if bounds is None:
         return x + level_width * (u - 0.5)
@@ -171,7 +171,7 @@ def dequantize(x: Tensor, level_width: float, u: Tensor, bounds: tuple[float, fl
 
 
 def constant_columns(raw: Tensor) -> Tensor:
-    """Which columns of `raw` (N, D) hold one value, up to the rounding of float64: booleans (D,)."""
+    """Which columns of `raw` (N, D) are constant, up to the rounding of float64: booleans (D,)."""
     x = raw.to(torch.float64)
     spread = x.amax(0) - x.amin(0)
     return (spread <= 1e-14 * x.abs().amax(0)) | (_deviation(x) == 0)
@@ -179,7 +179,7 @@ def constant_columns(raw: Tensor) -> Tensor:
 
 def _deviation(x: Tensor) -> Tensor:
     """Standard deviations of columns (D,), NaN where all values are the same."""
-    # Scaled by the spread first: squares of tiny numbers would vanish.
+    # Scaled by the spread first, since squares of tiny numbers would underflow.
     low, spread = x.amin(0), x.amax(0) - x.amin(0)
     return ((x - low) / spread).std(0, correction=0) * spread
 
@@ -191,7 +191,7 @@ def transform_from_state(state: dict[str, Any]) -> Transform:
     """The transform whose `state()` this is.
 
     Raises:
-        InputError: where the state is not one that a transform of this library wrote.
+        InputError: if the state was not written by a transform of this library.
     """
     try:
         if state["type"] == "identity":

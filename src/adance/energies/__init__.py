@@ -1,4 +1,4 @@
-"""Energies: what they are, networks, densities in closed form, the Boltzmann family, and the frozen copy."""
+"""Energies: networks, densities in closed form, the Boltzmann family, and frozen copies."""
 
 from adance.energies.analytic import Density, ExactDensity, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits

@@ -1,4 +1,4 @@
-"""Densities in closed form: each is an energy, has a normalised ``log_prob``, and is sampled exactly."""
+"""Densities in closed form: each is an energy with a normalized ``log_prob`` and exact samples."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 @runtime_checkable
 class Density(Protocol):
-    """What can be sampled exactly and knows its normalised log-density."""
+    """A density with exact samples and a normalized log-density."""
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
+        """``n`` independent samples ``(n, *event)``."""
         ...
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
         ...
 
 
@@ -25,7 +25,7 @@ class ExactDensity(nn.Module):
     """A density with exact samples and a normalized ``log_prob``; as an energy it is ``−log p``.
 
     Args:
-        like: An event, whose shape, dtype and device are those of samples.
+        like: An event with the shape, dtype and device of the samples.
     """
 
     origin: Tensor
@@ -39,7 +39,7 @@ class ExactDensity(nn.Module):
         return -self.log_prob(x)
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
+        """``n`` independent samples ``(n, *event)``."""
         raise NotImplementedError
 
     def log_prob(self, x: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ class ExactDensity(nn.Module):
 
 
 class Gaussian(ExactDensity):
-    """The normal law with mean ``μ`` and standard deviation ``s``, each of the event's shape, axes independent."""
+    """The normal distribution with independent axes; mean ``μ`` and standard deviation ``s`` have the event's shape."""
 
     mean: Tensor
     std: Tensor
@@ -69,21 +69,21 @@ class Gaussian(ExactDensity):
 
     @classmethod
     def fitted(cls, x: Tensor) -> "Gaussian":
-        """With the mean and standard deviation (at least 1e-3) of ``x`` ``(N, *event)`` in each axis."""
+        """Fit to the mean and standard deviation (at least 1e-3) of each axis of ``x`` ``(N, *event)``."""
         return cls(x.mean(0), x.std(0, correction=0).clamp(min=1e-3))
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
+        """``n`` independent samples ``(n, *event)``."""
         return self.mean + self.std * self._normal(n, generator)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
         squares = ((x - self.mean) / self.std).square().flatten(1).sum(1)
         return -0.5 * (squares + self.mean.numel() * math.log(2 * math.pi)) - self.std.log().sum()
 
 
 class Uniform(ExactDensity):
-    """The uniform law on the box ``[low, high]^event``; outside it the log-density is −∞."""
+    """The uniform distribution on the box ``[low, high]^event``; outside it the log-density is −∞."""
 
     low: Tensor
     high: Tensor
@@ -94,12 +94,12 @@ class Uniform(ExactDensity):
         self.register_buffer("high", torch.full(tuple(event_shape), high))
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
+        """``n`` independent samples ``(n, *event)``."""
         draws = torch.rand((n, *self.low.shape), generator=generator, dtype=self.low.dtype, device=self.low.device)
         return self.low + (self.high - self.low) * draws
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
         inside = ((x >= self.low) & (x <= self.high)).flatten(1).all(1)
         level = -(self.high - self.low).log().sum()
         return torch.where(inside, level, -torch.inf)
@@ -126,7 +126,7 @@ class GaussianBase(nn.Module):
 
     @torch.no_grad()
     def fit(self, x: Tensor) -> None:
-        """``μ`` the mean of ``x`` ``(B, *event)``, ``s`` the root mean square of its axes' deviations (1 if 0)."""
+        """Set ``μ`` to the mean of ``x`` ``(B, *event)``, ``s`` to the root mean square deviation (1 if 0)."""
         self.center.copy_(x.mean(0))
         scale = (x - x.mean(0)).square().mean().sqrt()
         self.scale.copy_(torch.where(scale > 0, scale, 1.0))

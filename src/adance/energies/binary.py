@@ -1,11 +1,11 @@
-"""Binary units: ±1 ("spin") or 0/1 ("bit"), and what a Gibbs sampler asks of an energy of them.
+"""Binary units: ±1 ("spin") or 0/1 ("bit"), and what a Gibbs sampler needs from their energy.
 
-Two protocols, either of which an energy may have:
+An energy may implement either of two protocols:
 
-- :class:`Conditionals`: it knows the law of each unit given all others, and which units may be drawn together. Any
-  sampler by full conditionals can drive it.
-- :class:`BlockSampled`: it has its own sweep that leaves ``exp(−E/T)`` as it is; a restricted Boltzmann machine goes
-  to its hidden units and back.
+- :class:`Conditionals`: it knows the distribution of each unit given all others, and which units may be drawn together.
+  Gibbs samplers use it.
+- :class:`BlockSampled`: it has its own sweep that leaves ``exp(−E/T)`` invariant, like a restricted Boltzmann machine,
+  which goes to its hidden units and back.
 """
 
 import math
@@ -24,7 +24,7 @@ UnitKind = Literal["spin", "bit"]
 
 @runtime_checkable
 class Conditionals(Protocol):
-    """An energy of binary units that knows the law of each given all others."""
+    """An energy of binary units that knows the distribution of each given all others."""
 
     low: float
     """The lower value of a unit, −1 or 0; the upper is 1."""
@@ -42,16 +42,16 @@ class Conditionals(Protocol):
         ...
 
     def blocks(self) -> Sequence[Tensor]:
-        """Index sets that together hold every unit once; those in one set are independent given the others."""
+        """Index sets that together contain every unit once; units in one set are independent given all others."""
         ...
 
 
 @runtime_checkable
 class BlockSampled(Protocol):
-    """An energy that has a sweep of its own."""
+    """An energy with its own sweep."""
 
     def block_gibbs(self, x: Tensor, generator: torch.Generator | None = None, temperature: float = 1.0) -> Tensor:
-        """``x`` ``(B, *event)`` after one sweep that leaves ``exp(−E/T)`` as it is; ``x`` itself is not altered."""
+        """``x`` ``(B, *event)`` after one sweep that leaves ``exp(−E/T)`` invariant; ``x`` itself is not modified."""
         ...
 
 
@@ -59,10 +59,10 @@ def low_value(units: str) -> float:
     """The lower value of a unit of this kind.
 
     Raises:
-        InputError: There is no such kind.
+        InputError: ``units`` is neither ``spin`` nor ``bit``.
     """
     if units not in ("spin", "bit"):
-        raise InputError(f"units are 'spin' (−1 and 1) or 'bit' (0 and 1), not {units!r}")
+        raise InputError(f"unknown units {units!r}: use 'spin' (−1 and 1) or 'bit' (0 and 1)")
     return -1.0 if units == "spin" else 0.0
 
 
@@ -70,11 +70,11 @@ def count_units(event_shape: Sequence[int]) -> int:
     """The number of units in an event.
 
     Raises:
-        InputError: The shape has none.
+        InputError: ``event_shape`` contains a 0.
     """
     n = math.prod(event_shape)
     if n < 1:
-        raise InputError(f"events of shape {tuple(event_shape)} hold no units; each axis must be at least 1")
+        raise InputError(f"events of shape {tuple(event_shape)} have no units: each axis must be at least 1")
     return n
 
 
@@ -102,13 +102,13 @@ def log_sum_units(field: Tensor, low: float) -> Tensor:
 
 
 def all_states(n: int, low: float, like: Tensor | None = None) -> Tensor:
-    """Every state ``(2ⁿ, n)`` of n units, counted in binary with unit 0 the highest digit, placed like ``like``.
+    """Every state ``(2ⁿ, n)`` of n units, in binary order (unit 0 is the highest digit), on the device of ``like``.
 
     Raises:
-        InputError: n is more than 24.
+        InputError: ``n`` is above 24.
     """
     if n > 24:
-        raise InputError(f"enumeration of 2^{n} states is too much; at most 24 units")
+        raise InputError(f"cannot enumerate 2^{n} states: at most 24 units")
     like = torch.empty(0) if like is None else like
     digits = torch.arange(n - 1, -1, -1, device=like.device)
     bits = (torch.arange(2**n, device=like.device)[:, None] >> digits) & 1
@@ -116,7 +116,7 @@ def all_states(n: int, low: float, like: Tensor | None = None) -> Tensor:
 
 
 def flip_logits(energy: Energy, x: Tensor, units: Tensor | None = None, low: float = 0.0) -> Tensor:
-    """Conditional logits of any energy of binary units, ``E(xᵢ = low) − E(xᵢ = 1)``, at two energies a unit.
+    """Conditional logits of any energy of binary units, ``E(xᵢ = low) − E(xᵢ = 1)``, at two energies per unit.
 
     Args:
         energy: Any callable ``(B, *event) -> (B,)``.

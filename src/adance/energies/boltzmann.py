@@ -1,4 +1,4 @@
-"""The general Boltzmann machine (thesis 2.2.2), with hidden units or without."""
+"""The general Boltzmann machine (thesis 2.2.2), with or without hidden units."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,11 @@ from adance.errors import InputError
 
 
 class Boltzmann(Configurable, nn.Module):
-    """Visible units v and hidden units h, every two of them coupled, and the energy of v alone.
+    """A fully connected model of visible units v and hidden units h, as an energy of v.
 
     ``E(v, h)`` is the pairwise energy of ``x = (v, h)``, visible units first: :attr:`joint`. As an energy of v the
     model is the free energy ``F(v) = −log Σₕ exp(−E(v, h))``, by enumeration of h; without hidden units ``F = E``.
-    Models with more hidden units than can be enumerated are sampled, and their phases estimated, through
-    :attr:`joint`.
+    With too many hidden units to enumerate, sample the model and estimate its gradient through :attr:`joint`.
 
     Args:
         event_shape: Shape of one visible event.
@@ -27,7 +26,7 @@ class Boltzmann(Configurable, nn.Module):
         generator: Source of the initial couplings; by default torch's global one.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``hidden`` or ``std`` is below 0.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class Boltzmann(Configurable, nn.Module):
         super().__init__()
         self.init_args["generator"] = None
         if hidden < 0 or std < 0:
-            raise InputError(f"a Boltzmann machine needs hidden ≥ 0 and std ≥ 0, got {hidden} and {std}")
+            raise InputError(f"a Boltzmann machine needs hidden ≥ 0 and std ≥ 0, got {hidden=} and {std=}")
         self.event_shape = tuple(event_shape)
         self.visible, self.hidden = count_units(self.event_shape), hidden
         self.joint = Pairwise((self.visible + hidden,), units)
@@ -68,8 +67,8 @@ class Boltzmann(Configurable, nn.Module):
     def conditional_logits(self, x: Tensor, units: Tensor | None = None) -> Tensor:
         """Log-odds that a visible unit is 1 given the other visible ones, the hidden ones summed out.
 
-        ``(B, m)`` for ``units`` ``(m,)``, else in the shape of ``x`` ``(B, *event)``. Given the hidden units too, they
-        are ``joint.conditional_logits``.
+        ``(B, m)`` for ``units`` ``(m,)``, else in the shape of ``x`` ``(B, *event)``. For log-odds given also the
+        hidden units use ``joint.conditional_logits``.
         """
         if self.hidden:
             return flip_logits(self, x, units, self.low)
@@ -113,7 +112,7 @@ class Boltzmann(Configurable, nn.Module):
     def _hidden_states(self) -> Tensor:
         if self.hidden > 20:
             raise InputError(
-                f"{self.hidden} hidden units are too many to enumerate (at most 20); use the joint energy, .joint"
+                f"{self.hidden} hidden units are too many to enumerate (at most 20): use the joint energy, .joint"
             )
         return all_states(self.hidden, self.low, self.joint.bias)
 
@@ -122,13 +121,13 @@ class Boltzmann(Configurable, nn.Module):
 
 
 def refuse_temperature(energy: nn.Module, temperature: float) -> None:
-    """Block Gibbs through hidden units draws from ``exp(−F)``: summing them out and dividing by T do not commute.
+    """Check that T is 1: block Gibbs through hidden units samples from ``exp(−F)``, which has no other temperature.
 
     Raises:
         InputError: The temperature is not 1.
     """
     if temperature != 1:
         raise InputError(
-            f"block Gibbs through the hidden units of {type(energy).__name__} draws at temperature 1, "
-            f"not {temperature}; divide its weights and biases by the temperature instead"
+            f"block Gibbs through the hidden units of {type(energy).__name__} samples at temperature 1, "
+            f"not {temperature}: divide its weights and biases by the temperature instead"
         )

@@ -14,21 +14,21 @@ from adance.errors import InputError
 
 
 class ClassMLP(Configurable, nn.Module):
-    """``E(x | y)``: an :class:`MLP` of the flattened event and its class, one column a class.
+    """``E(x | y)``: an :class:`MLP` of the flattened event and its one-hot class.
 
-    The trainer passes it the labels of each batch; chains are then drawn for the same labels as the data that they are
-    contrasted with, afresh at every step. Without a class an event has the least of its energies over all classes.
-    What is left at ``None`` is chosen by the kind of event, as for :class:`MLP`.
+    The trainer passes the labels of each batch. Chains run at the same labels as the data that they are compared with,
+    and are run again at every step. Without a class, the energy of an event is the minimum over all classes. ``None``
+    chooses by the kind of event, as in :class:`MLP`.
 
     Args:
         event_shape: Shape of one event, ``(D,)`` or ``(C, H, W)``.
-        classes: How many classes there are; labels are 0 to ``classes − 1``.
+        classes: Number of classes; labels are 0 to ``classes − 1``.
         hidden: Widths of the hidden layers.
         activation: ``leaky_relu``, ``relu``, ``silu`` or ``softplus``.
-        spectral_norm: Normalise every layer by its largest singular value.
+        spectral_norm: Normalize every layer by its largest singular value.
 
     Raises:
-        InputError: There are fewer than two classes.
+        InputError: ``classes`` is below 2.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ClassMLP(Configurable, nn.Module):
         spectral_norm: bool | None = None,
     ) -> None:
         if classes < 2:
-            raise InputError(f"a class-conditional energy needs at least 2 classes, got {classes}")
+            raise InputError(f"classes must be at least 2, got {classes}")
         super().__init__()
         default = defaults_of(event_shape)
         activation = activation or default.activation
@@ -50,7 +50,7 @@ class ClassMLP(Configurable, nn.Module):
         remember_chosen(self, activation=activation, spectral_norm=spectral_norm)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
-        """Energies ``(B,)`` of ``x`` ``(B, *event)`` of the classes ``condition`` ``(B,)``, whole numbers."""
+        """Energies ``(B,)`` of ``x`` ``(B, *event)`` given the classes ``condition`` ``(B,)``, whole numbers."""
         if condition is not None:
             return self.energy(self._joined(x, condition))  # type: ignore[no-any-return]
         every = torch.arange(self.classes, device=x.device).repeat(len(x))
@@ -60,14 +60,14 @@ class ClassMLP(Configurable, nn.Module):
         """Check that ``labels`` ``(N,)`` are classes.
 
         Raises:
-            InputError: One is not.
+            InputError: A label is not below ``classes``.
         """
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= self.classes:
-            raise InputError(f"the data's labels are {low} to {high}, the energy's classes 0 to {self.classes - 1}")
+            raise InputError(f"labels are {low} to {high}, but the energy has classes 0 to {self.classes - 1}")
 
     def fit_base(self, x: Tensor) -> None:
-        """Set the base's centre and scale from data ``(B, *event)``; images have no base."""
+        """Set the base's center and scale from data ``(B, *event)``; images have no base."""
         self.energy.fit_base(self._joined(x, torch.arange(len(x), device=x.device) % self.classes))
 
     def _joined(self, x: Tensor, z: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Conditional energies: of some coordinates given the others, and of x given a condition z.
 
 A conditional energy is called as ``energy(x, condition=z)``: its forward has a parameter named ``condition``. Log Z
-depends on z, so objectives that learn one constant (NCE) do not fit it.
+depends on z, so objectives that learn one constant (NCE) cannot be used.
 """
 
 import inspect
@@ -14,15 +14,15 @@ from adance.errors import InputError
 
 
 class Completion(nn.Module):
-    """``E`` as a function of the coordinates that are not kept: kept ones are set to given values.
+    """``E`` with some coordinates held at given values, as an energy of the rest.
 
-    Any sampler of this energy draws from the conditional law of the rest, since nothing that it does to the kept
-    coordinates has an effect; :meth:`complete` puts the given values back at the end.
+    Any sampler of this energy samples from the conditional distribution of the rest. What it does to the kept
+    coordinates has no effect; :meth:`complete` restores their values at the end.
 
     Args:
         energy: The energy of whole events.
         given: Values ``(B, *event)`` or ``(*event)``.
-        kept: Boolean, broadcasting against ``given``: where the given values hold.
+        kept: Boolean mask that broadcasts against ``given``: coordinates to hold.
     """
 
     def __init__(self, energy: Energy, given: Tensor, kept: Tensor) -> None:
@@ -34,12 +34,12 @@ class Completion(nn.Module):
         return self.energy(self.complete(x))
 
     def complete(self, x: Tensor) -> Tensor:
-        """``x`` with the given values where they are kept."""
+        """``x`` with the kept coordinates set to their given values."""
         return torch.where(self.kept, self.given, x)
 
 
 class ConditionalEnergy(nn.Module):
-    """``E(x | z)`` at fixed z, as an energy of ``x`` alone: any sampler of it draws from ``p(x | z)``.
+    """``E(x | z)`` at fixed z, as an energy of ``x`` alone: any sampler of it samples from ``p(x | z)``.
 
     Args:
         energy: ``energy(x, condition=z) -> (B,)`` for ``x`` ``(B, *event)`` and ``z`` ``(B, *condition)``.
@@ -56,14 +56,13 @@ class ConditionalEnergy(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)``.
 
-        The number of rows may be a multiple of the number of conditions, which are then repeated in their order: an
-        objective joins a batch with as many noise samples.
+        The number of rows may be a multiple of the number of conditions, which are then repeated in order.
 
         Raises:
-            InputError: The number of rows is no multiple of the number of conditions.
+            InputError: The number of rows is not a multiple of the number of conditions.
         """
         if len(x) % len(self.z):
-            raise InputError(f"{len(x)} rows do not fit {len(self.z)} conditions: give one, or one for each row")
+            raise InputError(f"{len(x)} rows do not fit {len(self.z)} conditions: pass one, or one for each row")
         z = self.z.to(x.device)
         return self.energy(x, condition=z.repeat(len(x) // len(z), *[1] * (z.ndim - 1)))  # type: ignore[no-any-return]
 
@@ -74,11 +73,11 @@ def given(energy: nn.Module, z: Tensor | None) -> nn.Module:
 
 
 def takes_condition(energy: nn.Module) -> bool:
-    """Whether it is conditional: its forward has a parameter called ``condition``."""
+    """Whether the energy is conditional: its forward has a parameter called ``condition``."""
     return "condition" in inspect.signature(energy.forward).parameters
 
 
 def needs_condition(energy: nn.Module) -> bool:
-    """Whether it is conditional and has no energy without a condition: that parameter has no default."""
+    """Whether the energy requires a condition: that parameter has no default."""
     condition = inspect.signature(energy.forward).parameters.get("condition")
     return condition is not None and condition.default is condition.empty

@@ -29,10 +29,10 @@ class ConvNet(Configurable, nn.Module):
     Args:
         event_shape: ``(C, H, W)``.
         architecture: ``A`` (1×28×28), ``B`` or ``C`` (3×32×32) as Table 5.1 prints them, ``small`` (1×8×8); by default
-            the one whose event shape fits (``C`` where both fit).
-        width: Factor on every number of channels and hidden units.
+            the one with this event shape (``C`` for 3×32×32).
+        width: Factor for every number of channels and hidden units.
         slope: Slope of the leaky ReLU below zero.
-        spectral_norm: Normalise every layer's weight, flattened to a matrix, by its largest singular value. For a
+        spectral_norm: Normalize every layer's weight, flattened to a matrix, by its largest singular value. For a
             convolution that does not bound the operator's norm by one: see :mod:`adance.energies.spectral`.
     """
 

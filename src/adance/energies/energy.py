@@ -1,4 +1,4 @@
-"""What an energy is, and how it is read: any callable ``(B, *event) -> (B,)``; low energy means likely."""
+"""Energies: any callable ``(B, *event) -> (B,)``; low energy means likely."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ def evaluate(energy: Energy, x: Tensor) -> Tensor:
     """Energies ``(B,)`` of ``x`` ``(B, *event)``.
 
     Raises:
-        InputError: The energy returned another shape, which would broadcast silently later.
+        InputError: The energy returned another shape.
     """
     values = energy(x)
     if values.shape != x.shape[:1]:
@@ -29,7 +29,7 @@ def evaluate(energy: Energy, x: Tensor) -> Tensor:
 
 def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
     """Energies ``(B,)`` and their gradients in ``x`` ``(B, *event)``, both detached; no weight gets a gradient."""
-    if torch.compiler.is_compiling():  # it traces this way of writing a gradient
+    if torch.compiler.is_compiling():  # it can trace this form of a gradient
 
         def summed(z: Tensor) -> tuple[Tensor, Tensor]:
             values = evaluate(energy, z)
@@ -46,7 +46,7 @@ def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
 
 @contextmanager
 def reading(energy: Energy) -> Iterator[None]:
-    """Evaluation mode while a model is only read; afterwards every train/eval flag is as it was."""
+    """Context manager for evaluation mode; afterwards every train/eval flag is restored."""
     training = [module for module in energy.modules() if module.training] if isinstance(energy, nn.Module) else []
     for module in training:
         module.training = False
@@ -61,7 +61,7 @@ def unwrap(energy: Energy) -> nn.Module:
     """The module itself, without a data-parallel wrapper.
 
     Raises:
-        InputError: The energy is a plain function, which has no weights to copy or train.
+        InputError: The energy is not a ``torch.nn.Module``.
     """
     if not isinstance(energy, nn.Module):
         raise InputError(f"training needs an energy that is a torch.nn.Module, got {type(energy).__name__}")
@@ -71,19 +71,19 @@ def unwrap(energy: Energy) -> nn.Module:
 
 
 def is_vector(event_shape: tuple[int, ...] | torch.Size) -> bool:
-    """Events of one axis are vectors, others images: the two have different defaults."""
+    """Whether events are vectors (one axis) rather than images; the two have different defaults."""
     return len(event_shape) == 1
 
 
 def refuse_batch_norm(energy: nn.Module) -> None:
-    """An energy of one ``x`` must not depend on the rest of its batch.
+    """Check that the energy of a row does not depend on the rest of its batch.
 
     Raises:
-        InputError: A batch normalisation layer is inside the energy.
+        InputError: The energy contains a batch normalization layer.
     """
     for name, module in energy.named_modules():
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             raise InputError(
-                f"the energy has batch normalisation ({name}: {type(module).__name__}), which makes the energy of one "
-                "sample depend on its batch; use another normalisation, or allow_batch_norm=True to insist"
+                f"the energy has batch normalization ({name}: {type(module).__name__}), which makes the energy of one "
+                "sample depend on its batch; use another normalization, or allow_batch_norm=True"
             )

@@ -1,4 +1,4 @@
-"""Small models of binary units, exactly: every state is listed."""
+"""Exact answers for small models of binary units, by enumeration of all states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from adance.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Enumerated:
-    """The law ``exp(−E/T)/Z`` of n binary units, over all 2ⁿ states.
+    """The distribution ``exp(−E/T)/Z`` of n binary units, over all 2ⁿ states.
 
     Attributes:
         states: ``(2ⁿ, *event)``, counted in binary with unit 0 the highest digit.
-        log_probs: Normalised log-probabilities ``(2ⁿ,)``.
+        log_probs: Normalized log-probabilities ``(2ⁿ,)``.
         log_z: log Z, one number.
         low: The lower value of a unit.
     """
@@ -42,17 +42,17 @@ class Enumerated:
         return flat.T @ (self.probs[:, None] * flat)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-probabilities ``(B,)`` of ``x`` ``(B, *event)``."""
+        """Normalized log-probabilities ``(B,)`` of ``x`` ``(B, *event)``."""
         return self.log_probs[self.index(x)]
 
     def index(self, x: Tensor) -> Tensor:
-        """Which state each row of ``x`` ``(B, *event)`` is ``(B,)``."""
+        """The index of the state of each row of ``x`` ``(B, *event)``: ``(B,)``."""
         bits = (x.flatten(1) > self.low).to(torch.int64)
         digits = torch.arange(bits.shape[1] - 1, -1, -1, device=x.device)
         return (bits << digits).sum(1)
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
+        """``n`` independent samples ``(n, *event)``."""
         if n == 0:
             return self.states[:0]
         return self.states[torch.multinomial(self.probs, n, replacement=True, generator=generator)]
@@ -65,21 +65,21 @@ def enumerate_law(
     temperature: float = 1.0,
     like: Tensor | None = None,
 ) -> Enumerated:
-    """The law of an energy of at most 20 binary units; differentiable in its parameters where gradients are on.
+    """The exact distribution of an energy of at most 20 binary units; differentiable in its parameters.
 
     Args:
         energy: Any callable ``(B, *event) -> (B,)``.
         event_shape: Shape of one event.
         units: ``bit`` (0/1) or ``spin`` (±1).
         temperature: T > 0.
-        like: A tensor whose dtype and device the states have; by default the energy's first parameter.
+        like: A tensor with the dtype and device of the states; by default the energy's first parameter.
 
     Raises:
-        InputError: There are more than 20 units, or T is not positive.
+        InputError: There are more than 20 units, or ``temperature`` is not above 0.
     """
     n, low = count_units(event_shape), low_value(units)
     if n > 20:
-        raise InputError(f"a law of {n} units has 2^{n} states; at most 20 units are enumerated")
+        raise InputError(f"{n} units have 2^{n} states: at most 20 units can be enumerated")
     if not temperature > 0:
         raise InputError(f"enumeration needs temperature > 0, got {temperature}")
     if like is None and isinstance(energy, nn.Module):

@@ -1,8 +1,8 @@
-"""The chain's copy: a frozen copy whose layers compute the same numbers in the way that is fastest.
+"""The chain's copy: a frozen copy whose layers compute the same numbers faster.
 
-Only chains read it. The noise's density is the plain frozen copy, since the ratio's two energies must come from one
-code path. Weights keep their names and shapes, so :func:`adance.energies.frozen.refresh` brings it up to date in place
-and nothing that was compiled for it is compiled again.
+Only chains use it. The noise's density is the plain frozen copy, since the ratio's two energies must come from one
+code path. Weights keep their names and shapes, so :func:`adance.energies.frozen.refresh` updates it in place, and
+compiled programs stay valid.
 """
 
 import copy
@@ -16,18 +16,18 @@ from adance.energies.energy import energy_and_gradient, evaluate
 from adance.energies.layers import FastConv2d, FastLinear, is_plain
 
 THIN = 16
-"""With fewer inputs a linear layer's weight lies by columns: the gradient's product with it is up to 5 times faster."""
+"""With fewer inputs, a linear layer's weight is stored by columns, which makes its gradient up to 5 times faster."""
 
 
 def chain_copy(
     frozen: nn.Module, x: Tensor, dtype: torch.dtype | None = None, condition: Tensor | None = None
 ) -> nn.Module:
-    """What chains from ``x`` ``(B, *event)`` follow: the fastest copy of ``frozen`` that works, tried on two rows.
+    """The fastest copy of ``frozen`` that works for chains from ``x`` ``(B, *event)``, tested on two rows.
 
-    A conditional energy is tried at ``condition`` ``(B or 1, *condition)``.
+    A conditional energy is tested at ``condition`` ``(B or 1, *condition)``.
 
-    A net that views what a layer returns, or uses a layer's weight by itself, can refuse what is faster: then a notice
-    says why, and the copy is in the weights' own type, or a plain one.
+    A network that calls ``view`` on the output of a layer, or uses a layer's weight directly, may not work with the
+    faster layers. Then a warning says why, and the copy has the dtype of the weights, or is a plain one.
     """
     x, z = x[:2], None if condition is None else condition[:2]
     for kind in dict.fromkeys((dtype, None)):
@@ -37,13 +37,15 @@ def chain_copy(
         if reason is None:
             return fast
         if _refusal(given(frozen, z), x) is None:
-            without = "the layout that is fastest" if kind is None else str(kind).removeprefix("torch.")
-            warnings.warn(f"chains of {type(frozen).__name__} run without {without}: {reason:.200}", stacklevel=3)
+            without = "the optimized layers" if kind is None else str(kind).removeprefix("torch.")
+            warnings.warn(
+                f"{type(frozen).__name__} cannot use {without} ({reason:.200}); its chains will be slower", stacklevel=3
+            )
     return copy.deepcopy(frozen)
 
 
 def _refusal(energy: nn.Module, x: Tensor) -> str | None:
-    """Why it cannot be evaluated, with its gradient and without."""
+    """Why the energy cannot be evaluated, with or without its gradient; ``None`` if it can."""
     try:
         energy_and_gradient(energy, x)
         with torch.no_grad():
@@ -57,8 +59,8 @@ def fast_copy(frozen: nn.Module, dtype: torch.dtype | None = None) -> nn.Module:
     """A copy of the frozen energy ``frozen`` with faster linear layers and two-dimensional convolutions.
 
     Args:
-        frozen: What :func:`adance.energies.freeze` made.
-        dtype: Type in which those layers multiply; everything between them, and their sums, stays as it is.
+        frozen: A copy made by :func:`adance.energies.freeze`.
+        dtype: Type in which those layers multiply; everything else, including sums, keeps its type.
     """
     fast = copy.deepcopy(frozen)
     for layer in fast.modules():

@@ -1,4 +1,4 @@
-"""A mixture of normal laws fitted to data."""
+"""A mixture of normal distributions fitted to data."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ FULL_UP_TO = 64
 
 
 class FittedMixture(ExactDensity):
-    """A mixture of normal laws on events of any shape, flattened.
+    """A mixture of normal distributions on events of any shape, flattened.
 
     Args:
         mixture: The mixture on vectors ``(D,)``.
@@ -26,7 +26,7 @@ class FittedMixture(ExactDensity):
 
     @classmethod
     def to_data(cls, x: Tensor, components: int, seed: int = 0) -> "FittedMixture":
-        """Fitted to ``x`` ``(N, *event)`` by expectation maximisation (scikit-learn).
+        """Fit to ``x`` ``(N, *event)`` by expectation maximization (scikit-learn).
 
         Covariances are full up to 64 dimensions, diagonal above, with 1e-4 of the data's mean variance added.
         """
@@ -41,9 +41,9 @@ class FittedMixture(ExactDensity):
         return cls(GaussianMixture(means, covariances, weights).to(x), x.shape[1:])
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
+        """``n`` independent samples ``(n, *event)``."""
         return self.mixture.sample(n, generator).view(n, *self.event_shape)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
         return self.mixture.log_prob(x.flatten(1))

@@ -1,6 +1,6 @@
 """The frozen copy: an energy without gradients, in evaluation mode, every parametrization folded into plain weights.
 
-It is the noise's density, and what the chain's own copy is made from: spectral normalisation costs nothing in it.
+It is the noise's density, and the source of the chain's own copy. Spectral normalization costs nothing in it.
 """
 
 import copy
@@ -27,15 +27,15 @@ def freeze(energy: nn.Module) -> nn.Module:
 
 
 def refresh(frozen: nn.Module, energy: nn.Module) -> None:
-    """Copy the present weights of ``energy`` into its frozen copy, in place."""
+    """Copy the current weights of ``energy`` into its frozen copy, in place."""
     _copy_into(frozen, folded_state(energy))
 
 
 @torch.no_grad()
 def folded_state(energy: nn.Module) -> dict[str, Tensor]:
-    """Every weight and buffer of ``energy`` by name, parametrized ones by the value that the forward uses.
+    """Every weight and buffer of ``energy`` by name, parametrized ones with the value that the forward uses.
 
-    The tensors are the energy's own where nothing had to be computed.
+    Tensors that need no computation are the energy's own.
     """
     state: dict[str, Tensor] = {}
     with reading(energy):
@@ -58,7 +58,7 @@ def parametrized_names(layer: nn.Module) -> list[str]:
 
 def _drop_parametrizations(layer: nn.Module) -> None:
     # torch's remove_parametrizations deletes the property from a class that copy and original share,
-    # which would break the original: give this one instance its plain class back instead.
+    # which would break the original: restore the plain class of this one instance instead.
     with torch.no_grad():
         values = {name: getattr(layer, name).detach().clone() for name in parametrized_names(layer)}
     layer.__class__ = type_before_parametrizations(layer)

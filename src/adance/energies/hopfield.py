@@ -18,7 +18,7 @@ class Hopfield(Configurable, Pairwise):
         event_shape: Shape of one pattern.
 
     Raises:
-        InputError: The shape holds no units.
+        InputError: ``event_shape`` contains a 0.
     """
 
     def __init__(self, event_shape: Sequence[int]) -> None:
@@ -28,22 +28,22 @@ class Hopfield(Configurable, Pairwise):
     def store(self, patterns: Tensor, rule: Literal["hebbian", "projection"] = "hebbian") -> "Hopfield":
         """Add patterns ``(P, *event)`` of ±1 to the memory; returns the network.
 
-        ``hebbian``: ``W = ΞᵀΞ/D`` with Ξ the patterns as rows. It holds some 0.14·D unrelated patterns. ``projection``
-        (Personnaz, Guyon and Dreyfus 1986): ``W = Ξ⁺Ξ``, which holds any linearly independent patterns, related ones
-        too; it replaces what was stored. The diagonal is dropped.
+        ``hebbian``: ``W = ΞᵀΞ/D`` with Ξ the patterns as rows. It stores about 0.14·D unrelated patterns.
+        ``projection`` (Personnaz, Guyon and Dreyfus 1986): ``W = Ξ⁺Ξ``, which stores any linearly independent patterns,
+        including related ones; it replaces stored patterns. The diagonal is dropped.
 
         Raises:
-            InputError: There are no patterns, or values other than −1 and 1; or the rule is unknown.
+            InputError: ``patterns`` are empty or have values other than −1 and 1, or ``rule`` is unknown.
         """
         xi = self.flatten(patterns).to(self.weight)
         if len(xi) == 0 or not (xi.abs() == 1).all():
-            raise InputError("a Hopfield network stores patterns of −1 and 1, at least one")
+            raise InputError("patterns must be at least one pattern of −1 and 1")
         if rule == "hebbian":
             self.weight.add_(xi.T @ xi / xi.shape[1])
         elif rule == "projection":
             self.weight.copy_(torch.linalg.pinv(xi.double()) @ xi.double())
         else:
-            raise InputError(f"a Hopfield network stores by the rule hebbian or projection, not {rule!r}")
+            raise InputError(f"unknown rule {rule!r}: use hebbian or projection")
         self.weight.fill_diagonal_(0)
         return self
 
@@ -61,10 +61,10 @@ class Hopfield(Configurable, Pairwise):
         No update raises the energy. A unit whose field is 0 stays as it is, or becomes 1 if it was 0.
 
         Args:
-            x: Starts ``(B, *event)``: −1, 1, or 0 for a unit of which nothing is known; not altered.
-            known: Boolean, broadcasting against ``x``: units that are held.
-            max_sweeps: Sweeps over all units at most; it ends when a sweep changes nothing.
-            generator: Each sweep in a new random order; by default in the order of the units.
+            x: Starts ``(B, *event)``: −1, 1, or 0 for an unknown unit; not modified.
+            known: Boolean mask that broadcasts against ``x``: units to hold.
+            max_sweeps: Maximum number of sweeps over all units; recall ends when a sweep changes nothing.
+            generator: Source of a random order for each sweep; by default sweeps go in the order of the units.
             callback: Called as ``callback(sweep, x)`` after each sweep, counted from 1.
         """
         flat = self.flatten(x).to(self.weight.device, torch.float64, copy=True)

@@ -18,14 +18,14 @@ class Ising(Configurable, Pairwise):
     On a lattice with coupling J and field B that is ``−J Σ_⟨ij⟩ xᵢxⱼ − B Σᵢ xᵢ``, over every bond once.
 
     Args:
-        event_shape: Shape of one event; on a lattice its axes, each of them counted.
-        graph: ``full``: every pair; ``grid``: neighbours along each axis; ``torus``: the same, the ends joined.
+        event_shape: Shape of one event; on a lattice, its axes.
+        graph: ``full``: every pair; ``grid``: neighbors along each axis; ``torus``: the same with the ends joined.
         coupling: J, the initial value of every coupling.
         field: B, the initial value of every bias.
         units: ``spin`` (±1) or ``bit`` (0/1).
 
     Raises:
-        InputError: An argument does not fit.
+        InputError: ``graph`` or ``units`` is unknown, or ``event_shape`` contains a 0.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Ising(Configurable, Pairwise):
         units: UnitKind = "spin",
     ) -> None:
         if graph not in ("full", "grid", "torus"):
-            raise InputError(f"an Ising model's graph is full, grid or torus, not {graph!r}")
+            raise InputError(f"unknown graph {graph!r}: use full, grid or torus")
         bonds = None if graph == "full" else lattice(event_shape, periodic=graph == "torus")
         super().__init__(event_shape, units, bonds)
         with torch.no_grad():
@@ -46,10 +46,10 @@ class Ising(Configurable, Pairwise):
 
     @classmethod
     def of(cls, weight: Tensor, bias: Tensor | None = None, units: UnitKind = "spin") -> "Ising":
-        """With the couplings W ``(D, D)`` (their diagonal is dropped) and biases b ``(D,)``, by default 0.
+        """The model with the couplings W ``(D, D)`` (their diagonal is dropped) and biases b ``(D,)``, by default 0.
 
         Raises:
-            InputError: The shapes do not fit.
+            InputError: The shapes of ``weight`` and ``bias`` do not fit.
         """
         if weight.ndim != 2 or weight.shape[0] != weight.shape[1] or (bias is not None and len(bias) != len(weight)):
             shapes = f"{tuple(weight.shape)} and {None if bias is None else tuple(bias.shape)}"
@@ -63,7 +63,7 @@ class Ising(Configurable, Pairwise):
 
 
 def lattice(shape: Sequence[int], periodic: bool = True) -> Tensor:
-    """Number of bonds between each two sites ``(D, D)`` of a lattice of any number of axes, D its number of sites.
+    """Number of bonds between each pair of sites ``(D, D)`` of a lattice of any number of axes, D its number of sites.
 
     On a periodic axis of length 2 two bonds join the same two sites; an axis of length 1 has none.
     """

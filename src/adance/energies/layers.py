@@ -1,11 +1,11 @@
-"""Linear layers and convolutions that compute what torch's do in the way that is fastest, by rules on shapes."""
+"""Linear layers and convolutions that compute the same as torch's, but faster, by rules on shapes."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 FEW_INPUTS = 32
-"""Up to so many inputs of one output a convolution on the CPU is a product with unfolded patches."""
+"""With at most this many inputs per output, a convolution on the CPU is a product with unfolded patches."""
 
 
 class FastLinear(nn.Linear):
@@ -17,20 +17,20 @@ class FastLinear(nn.Linear):
 
 
 def is_plain(layer: nn.Conv2d) -> bool:
-    """Whether its groups and dilation are 1 and its padding numbers of zeros."""
+    """Whether groups and dilation are 1 and the padding is given as numbers of zeros."""
     undilated = layer.groups == 1 and tuple(layer.dilation) == (1, 1)
     return undilated and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
 
 
 class FastConv2d(nn.Conv2d):
-    """A convolution that is written as a matrix product where it amounts to one, channels last elsewhere.
+    """A convolution computed as a matrix product if possible, otherwise with channels last.
 
-    With groups, dilation or other padding than numbers of zeros it is torch's own.
+    With groups, dilation or other padding it is torch's own.
     """
 
     def forward(self, x: Tensor) -> Tensor:
         """Outputs ``(B, O, H', W')`` of inputs ``(B, C, H, W)``, in the type of the inputs."""
-        weight = self.weight  # a parametrized one is computed at each look
+        weight = self.weight  # a parametrized one is computed at each access
         narrow = x.to(weight.dtype)
         as_products = x.ndim == 4 and is_plain(self)
         y: Tensor = self._convolve(narrow, weight) if as_products else self._conv_forward(narrow, weight, self.bias)
@@ -46,15 +46,15 @@ class FastConv2d(nn.Conv2d):
         return F.conv2d(x.contiguous(memory_format=torch.channels_last), weight, self.bias, self.stride, self._pads)
 
     def _cover(self, x: Tensor, weight: Tensor) -> Tensor:
-        """The one position at which the kernel covers all of ``x`` that it reaches: a linear layer."""
+        """A convolution with one output position, as a linear layer."""
         (ph, pw), (h, w) = self._pads, x.shape[2:]
         weight = weight[:, :, ph : ph + h, pw : pw + w]
-        # in the order in which they lie in memory
+        # in the order in which they are in memory
         rows, weight = x.permute(0, 2, 3, 1).flatten(1), weight.permute(0, 2, 3, 1).flatten(1)
         return F.linear(rows, weight, self.bias)[:, :, None, None]
 
     def _unfold(self, x: Tensor, weight: Tensor, h: int, w: int) -> Tensor:
-        """A product with the ``h·w`` patches: so few inputs leave a convolution's own kernels idle."""
+        """A product with the ``h·w`` patches, which is faster for few inputs."""
         (kh, kw), (ph, pw), (sh, sw) = self.kernel_size, self._pads, self.stride
         padded = F.pad(x, (pw, pw, ph, ph)).permute(0, 2, 3, 1)
         patches = [

@@ -1,4 +1,4 @@
-"""Normal laws with any covariance, and their mixtures; each energy is ``−log p``, sampled exactly."""
+"""Normal distributions with any covariance, and their mixtures; each energy is ``−log p`` with exact samples."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from adance.errors import InputError
 
 
 class FullGaussian(ExactDensity):
-    """The normal law ``N(μ, Σ)`` of vectors: ``E(x) = ½(x − μ)ᵀΣ⁻¹(x − μ) + ½ log det 2πΣ``.
+    """The normal distribution ``N(μ, Σ)`` of vectors: ``E(x) = ½(x − μ)ᵀΣ⁻¹(x − μ) + ½ log det 2πΣ``.
 
     Args:
         mean: μ ``(D,)``.
         covariance: Σ ``(D, D)``, symmetric and positive definite.
 
     Raises:
-        InputError: The shapes do not fit, or Σ is not symmetric and positive definite.
+        InputError: The shapes do not fit, or ``covariance`` is not symmetric and positive definite.
     """
 
     mean: Tensor
@@ -35,11 +35,11 @@ class FullGaussian(ExactDensity):
         self.register_buffer("factor", cholesky(covariance))
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, D)``."""
+        """``n`` independent samples ``(n, D)``."""
         return self.mean + self._normal(n, generator) @ self.factor.T
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, D)``."""
         return log_normal(x, self.mean, self.factor)
 
 
@@ -48,11 +48,11 @@ class GaussianMixture(ExactDensity):
 
     Args:
         means: μ ``(K, D)``.
-        covariances: Σ ``(K, D, D)``, or one ``(D, D)`` that all share.
-        weights: w ``(K,)``, positive; divided by their sum. By default equal.
+        covariances: Σ ``(K, D, D)``, or a shared one ``(D, D)``.
+        weights: w ``(K,)``, positive; normalized to sum 1. By default equal.
 
     Raises:
-        InputError: The shapes do not fit, a Σ is not positive definite, or a weight is not positive.
+        InputError: The shapes do not fit, a covariance is not positive definite, or a weight is not positive.
     """
 
     means: Tensor
@@ -79,17 +79,17 @@ class GaussianMixture(ExactDensity):
 
     @classmethod
     def on_circle(cls, modes: int = 8, radius: float = 4.0, std: float = 0.5) -> "GaussianMixture":
-        """Equal round modes, evenly spaced on a circle of the plane."""
+        """A mixture of equal isotropic Gaussians, evenly spaced on a circle in the plane."""
         angles = torch.arange(modes) * (2 * math.pi / modes)
         return cls(radius * torch.stack([angles.cos(), angles.sin()], 1), std**2 * torch.eye(2))
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, D)``."""
+        """``n`` independent samples ``(n, D)``."""
         which = sample_components(self.log_weights, self.equal, n, generator)
         return self.means[which] + (self.factors[which] @ self._normal(n, generator)[..., None]).squeeze(2)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, D)``."""
         parts = log_normal(x, self.means[:, None].to(x), self.factors.to(x))
         return (self.log_weights[:, None].to(x) + parts).logsumexp(0)
 
@@ -115,7 +115,7 @@ def log_normal(x: Tensor, mean: Tensor, factor: Tensor) -> Tensor:
 
 
 def sample_components(log_weights: Tensor, equal: bool, n: int, generator: torch.Generator | None) -> Tensor:
-    """Indices ``(n,)`` of mixture components, drawn by their weights; ``equal``: all are the same."""
+    """Indices ``(n,)`` of mixture components, drawn by their weights; ``equal``: all weights are the same."""
     if equal or n == 0:
         return torch.randint(len(log_weights), (n,), generator=generator, device=log_weights.device)
     return torch.multinomial(log_weights.exp(), n, replacement=True, generator=generator)

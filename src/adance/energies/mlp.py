@@ -27,18 +27,19 @@ GAINS = {"leaky_relu": 1.39, "relu": 1.41, "silu": 1.68, "softplus": 1.04}
 class MLP(Configurable, nn.Module):
     """A multilayer perceptron ``(B, *event) -> (B,)``, the event flattened.
 
-    What is left at ``None`` is chosen by the kind of event. Images: leaky ReLU (slope 0.2), spectral normalisation, no
-    base. Vectors: SiLU, no spectral normalisation (a 1-Lipschitz energy cannot hold a sharp density at T = 1) and a
-    Gaussian base ``½‖x − μ‖²/s²`` added to the net, which makes ``exp(−E)`` integrable; the trainer fits it to data.
-    A vector's net starts with weights that keep the signal's variance from layer to layer, and with biases in [−1, 1]:
-    torch's own start shrinks it, and a net of smooth activations then takes thousands of steps to see any detail.
+    ``None`` chooses by the kind of event. Images: leaky ReLU (slope 0.2), spectral normalization, no
+    base. Vectors: SiLU, no spectral normalization (a 1-Lipschitz energy cannot represent a sharp density at T = 1) and
+    a Gaussian base ``½‖x − μ‖²/s²`` added to the net, which makes ``exp(−E)`` integrable; the trainer fits it to data.
+    For vectors the initial weights keep the variance of the signal from layer to layer, and biases are in [−1, 1].
+    torch's own initialization shrinks the signal, and a network of smooth activations then takes thousands of steps to
+    learn any detail.
 
     Args:
         event_shape: Shape of one event, ``(D,)`` or ``(C, H, W)``.
         hidden: Widths of the hidden layers.
         activation: ``leaky_relu``, ``relu``, ``silu`` or ``softplus``.
-        spectral_norm: Normalise every layer by its largest singular value.
-        base: Add the Gaussian base; the net then sees ``(x − μ)/s``.
+        spectral_norm: Normalize every layer by its largest singular value.
+        base: Add the Gaussian base; the network then gets ``(x − μ)/s``.
     """
 
     def __init__(
@@ -51,13 +52,13 @@ class MLP(Configurable, nn.Module):
     ) -> None:
         super().__init__()
         if not all(width >= 1 for width in hidden):
-            raise InputError(f"hidden are widths of layers, each at least 1, got {list(hidden)}")
+            raise InputError(f"hidden must be widths of at least 1, got {list(hidden)}")
         default = defaults_of(event_shape)
         activation = activation or default.activation
         spectral_norm = default.spectral_norm if spectral_norm is None else spectral_norm
         base = default.base if base is None else base
         if activation not in ACTIVATIONS:
-            raise InputError(f"unknown activation {activation!r}; one of {', '.join(ACTIVATIONS)}")
+            raise InputError(f"unknown activation {activation!r}: use one of {', '.join(ACTIVATIONS)}")
         widths = [math.prod(event_shape), *hidden]
         layers: list[nn.Module] = [nn.Flatten()]
         for narrow, wide in pairwise(widths):
@@ -77,7 +78,7 @@ class MLP(Configurable, nn.Module):
         return self.net(self.base.standardize(x)).squeeze(1) + self.base(x)  # type: ignore[no-any-return]
 
     def fit_base(self, x: Tensor) -> None:
-        """Set the base's centre and scale from data ``(B, *event)``; without a base, nothing."""
+        """Set the base's center and scale from data ``(B, *event)``; does nothing without a base."""
         if self.base is not None:
             self.base.fit(x)
 

@@ -1,4 +1,4 @@
-"""Binary units that interact in pairs: what Hopfield, Ising and Boltzmann models share."""
+"""Binary units that interact in pairs: the base class of Hopfield, Ising and Boltzmann models."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ from adance.errors import InputError
 class Pairwise(nn.Module):
     """``E(x) = −(½ xᵀWx + bᵀx)`` of binary units, with a zero diagonal (thesis 2.2.2).
 
-    W need not be symmetric; the energy sees its symmetric part only. Given all others, a unit is 1 with log-odds
+    W need not be symmetric; the energy depends on its symmetric part only. Given all others, a unit is 1 with log-odds
     ``Σⱼ(wᵢⱼ + wⱼᵢ)xⱼ + 2bᵢ`` for spins and ``½Σⱼ(wᵢⱼ + wⱼᵢ)xⱼ + bᵢ`` for bits.
 
     Args:
         event_shape: Shape of one event; W and b are indexed by the flattened event.
         units: ``spin`` (±1) or ``bit`` (0/1).
-        graph: Which couplings there are ``(D, D)``, non-zero where; by default all. Others are held at 0.
+        graph: Couplings that exist ``(D, D)``, where non-zero; by default all. Others are held at 0.
 
     Raises:
-        InputError: An argument does not fit.
+        InputError: ``units`` is unknown, ``event_shape`` contains a 0, or ``graph`` is not ``(D, D)``.
     """
 
     graph: Tensor
@@ -33,7 +33,7 @@ class Pairwise(nn.Module):
         n = count_units(self.event_shape)
         graph = torch.ones(n, n) if graph is None else (graph != 0).float()
         if graph.shape != (n, n):
-            raise InputError(f"a graph of {n} units has shape ({n}, {n}), got {tuple(graph.shape)}")
+            raise InputError(f"graph must have shape ({n}, {n}) for {n} units, got {tuple(graph.shape)}")
         self.register_buffer("graph", graph.fill_diagonal_(0))
         self.weight = nn.Parameter(torch.zeros(n, n))
         self.bias = nn.Parameter(torch.zeros(n))
@@ -41,7 +41,7 @@ class Pairwise(nn.Module):
 
     @property
     def couplings(self) -> Tensor:
-        """W ``(D, D)`` as the energy uses it: 0 off the graph and on the diagonal."""
+        """W ``(D, D)``, with 0 off the graph and on the diagonal."""
         return self.weight * self.graph
 
     def forward(self, x: Tensor) -> Tensor:
@@ -59,18 +59,18 @@ class Pairwise(nn.Module):
         return 0.5 * (self.couplings + self.couplings.T)
 
     def blocks(self) -> list[Tensor]:
-        """Sets of units without couplings among them: one for each unit of a full graph, two for a chess board."""
+        """Sets of units without couplings inside a set: one for each unit of a full graph, two for a chess board."""
         return [block.to(self.weight.device) for block in self._blocks]
 
     @torch.no_grad()
     def block_gibbs(self, x: Tensor, generator: torch.Generator | None = None, temperature: float = 1.0) -> Tensor:
-        """``x`` ``(B, *event)`` after every block in turn was drawn given the others."""
+        """``x`` ``(B, *event)`` after each block in turn was drawn given the others."""
         return self.sweep(x, self.blocks(), generator, temperature)
 
     def sweep(
         self, x: Tensor, blocks: Sequence[Tensor], generator: torch.Generator | None, temperature: float = 1.0
     ) -> Tensor:
-        """``x`` ``(B, *event)`` after these blocks in turn were drawn given the others."""
+        """``x`` ``(B, *event)`` after each of ``blocks`` in turn was drawn given the others."""
         flat, symmetric = self.flatten(x).clone(), self.symmetric()
         for block in blocks:
             flat[:, block] = draw_units(self._logits(flat, symmetric, block) / temperature, self.low, generator)
@@ -89,7 +89,7 @@ class Pairwise(nn.Module):
 
 
 def colour(graph: Tensor) -> list[Tensor]:
-    """Sets of nodes of a graph ``(D, D)``, no two of one set joined: each node takes the first set that fits."""
+    """Sets of nodes of a graph ``(D, D)``, with no edge inside a set: each node joins the first set that fits."""
     joined = (graph + graph.T) != 0
     n = len(joined)
     if int(joined.sum()) == n * (n - 1):

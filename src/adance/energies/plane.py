@@ -1,4 +1,4 @@
-"""Densities in the plane: noisy curves, a pinwheel, a checkerboard; each energy is ``−log p``, sampled exactly."""
+"""Densities in the plane: noisy curves, a pinwheel, a checkerboard; each energy is ``−log p`` with exact samples."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _CHUNK = 500_000
 
 
 class NoisyCurves(ExactDensity):
-    """A fair choice among M curves, a point on it, and isotropic Gaussian noise.
+    """Points on M equally likely curves, plus isotropic Gaussian noise.
 
     The density is the integral of the Gaussian along the curves. Gauss-Legendre quadrature on panels no longer than one
     and a half noise widths gives its logarithm to better than 1e-4 wherever the density has mass.
@@ -30,7 +30,7 @@ class NoisyCurves(ExactDensity):
         self.curves, self.std = curves, std
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, 2)``."""
+        """``n`` independent samples ``(n, 2)``."""
         points = self.curves(self._uniform(n, generator))
         which = torch.randint(len(points), (n,), generator=generator, device=points.device)
         rows = torch.arange(n, device=points.device)
@@ -66,8 +66,8 @@ class Pinwheel(ExactDensity):
     """Equal Gaussian arms, each turned by an angle that grows with the distance from the origin.
 
     Before turning, an arm has mean (``radius``, 0) and standard deviations ``radial_std`` and ``tangential_std``. A
-    point at distance r of arm k is then rotated by 2πk/``arms`` + ``twist``·r. Such a rotation keeps areas, so the
-    change of variables has Jacobian 1 and is undone by turning back.
+    point at distance r of arm k is then rotated by 2πk/``arms`` + ``twist``·r. The rotation preserves areas, so the
+    change of variables has Jacobian 1.
 
     Args:
         radius: Distance of an arm's mean from the origin.
@@ -95,7 +95,7 @@ class Pinwheel(ExactDensity):
         return on_circle(self.mean[0], self._bases(self.origin) + self.twist * self.mean[0])
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, 2)``."""
+        """``n`` independent samples ``(n, 2)``."""
         which = torch.randint(self.arms, (n,), generator=generator, device=self.origin.device)
         arm = self._normal(n, generator)
         arm = arm * arm.new_tensor(self.std) + arm.new_tensor(self.mean)
@@ -138,7 +138,7 @@ class Checkerboard(ExactDensity):
         return cells[cells.sum(1) % 2 == 0].to(self.origin) * 2.0 - 3
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, 2)``."""
+        """``n`` independent samples ``(n, 2)``."""
         which = torch.randint(8, (n,), generator=generator, device=self.origin.device)
         # Midpoints of a 2**-20 grid: torch.rand could round up onto a light square's edge.
         steps = torch.randint(2**20, (n, 2), generator=generator, device=self.origin.device)

@@ -20,7 +20,7 @@ from adance.errors import InputError
 
 
 class RBM(Configurable, nn.Module):
-    """``E(v, h) = −(vᵀWh + aᵀv + bᵀh)``, and as an energy of v its free energy.
+    """The free energy of ``E(v, h) = −(vᵀWh + aᵀv + bᵀh)``, as an energy of v.
 
     ``F(v) = −log Σₕ exp(−E(v, h)) = −aᵀv − Σⱼ softplus(bⱼ + vᵀwⱼ)`` for bits (0/1); for spins (±1) softplus becomes
     log 2cosh. The units of one layer are independent given the other: hⱼ is 1 with log-odds ``bⱼ + vᵀwⱼ`` for bits and
@@ -34,7 +34,7 @@ class RBM(Configurable, nn.Module):
         generator: Source of the initial weights; by default torch's global one.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``hidden`` is below 1, or ``std`` below 0.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RBM(Configurable, nn.Module):
         super().__init__()
         self.init_args["generator"] = None
         if hidden < 1 or std < 0:
-            raise InputError(f"an RBM needs hidden ≥ 1 and std ≥ 0, got {hidden} and {std}")
+            raise InputError(f"an RBM needs hidden ≥ 1 and std ≥ 0, got {hidden=} and {std=}")
         self.event_shape, self.low = tuple(event_shape), low_value(units)
         visible = count_units(self.event_shape)
         self.weight = nn.Parameter(std * torch.randn(visible, hidden, generator=generator))
@@ -134,7 +134,7 @@ class RBM(Configurable, nn.Module):
 
 @torch.no_grad()
 def fit_visible_bias(rbm: RBM, data: Tensor) -> None:
-    """Set the visible biases to fit each unit's mean in ``data`` ``(N, *event)``, with one pseudo-count; W is ignored.
+    """Set the visible biases to the mean of each unit in ``data`` ``(N, *event)``, with one pseudo-count; ignores W.
 
     Training then starts from the best model of independent units.
     """

@@ -20,7 +20,7 @@ class Rings(ExactDensity):
     Args:
         radii: ρ, positive.
         std: s.
-        weights: w, positive; divided by their sum. By default equal.
+        weights: w, positive; normalized to sum 1. By default equal.
 
     Raises:
         InputError: A radius, ``std`` or a weight is not positive, or there are not as many weights as radii.
@@ -44,7 +44,7 @@ class Rings(ExactDensity):
         self.register_buffer("log_weights", torch.tensor([math.log(w / sum(weights)) for w in weights]))
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, 2)``."""
+        """``n`` independent samples ``(n, 2)``."""
         angle = 2 * math.pi * self._uniform(n, generator)
         rho = self.radii[sample_components(self.log_weights, self.equal, n, generator)]
         points = rho[:, None] * torch.stack([angle.cos(), angle.sin()], 1)

@@ -1,11 +1,11 @@
-"""Spectral normalisation (Miyato et al. 2018; thesis Algorithm 3.2) with torch's own parametrization.
+"""Spectral normalization (Miyato et al. 2018; thesis Algorithm 3.2) with torch's own parametrization.
 
 torch advances the power iteration inside every training forward. Then an energy differs from its own frozen copy by
-hundreds of times the ratio's temperature, so here the iteration is held during every forward and advanced once per
-optimiser step, after it.
+hundreds of times the ratio's temperature. So here the iteration is paused during every forward, and advanced once after
+each optimizer step.
 
 The product of the layers' norms bounds the Lipschitz constant of a fully connected net (3.10). For a convolution torch,
-as the thesis, normalises the kernel flattened to a matrix; the operator's own norm can be larger, up to the square root
+as the thesis, normalizes the kernel flattened to a matrix; the operator's own norm can be larger, up to the square root
 of the number of kernel positions that overlap (the kernel's width, for a square kernel and stride 1).
 """
 
@@ -23,7 +23,7 @@ from adance.errors import InputError
 
 
 def normalize_layers(module: nn.Module) -> nn.Module:
-    """Put spectral normalisation on every linear and convolution layer of ``module``, in place."""
+    """Put spectral normalization on every linear and convolution layer of ``module``, in place."""
     for layer in module.modules():
         if isinstance(layer, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)) and not is_parametrized(layer, "weight"):
             spectral_norm(layer)
@@ -32,7 +32,7 @@ def normalize_layers(module: nn.Module) -> nn.Module:
 
 @contextmanager
 def power_iteration_held(energy: object) -> Iterator[None]:
-    """No power iteration in the forwards inside; every other flag stays."""
+    """Context manager without power iteration; all other flags stay as they are."""
     norms = [norm for _, _, norm in _spectral_norms(energy)]
     flags = [norm.training for norm in norms]
     for norm in norms:
@@ -46,7 +46,7 @@ def power_iteration_held(energy: object) -> Iterator[None]:
 
 @torch.no_grad()
 def advance_power_iteration(energy: object) -> None:
-    """One cycle of the power iteration for every normalised weight: call it after each optimiser step."""
+    """Advance the power iteration of every normalized weight by one cycle; call it after each optimizer step."""
     for layer, name, norm in list(_spectral_norms(energy)):
         flag, norm.training = norm.training, True
         getattr(layer, name)
@@ -54,10 +54,10 @@ def advance_power_iteration(energy: object) -> None:
 
 
 def refuse_hook_spectral_norm(energy: nn.Module) -> None:
-    """torch's older spectral normalisation moves its vectors in every forward and cannot be held.
+    """Check that no layer uses torch's older spectral normalization, whose power iteration cannot be paused.
 
     Raises:
-        InputError: A layer uses it.
+        InputError: A layer uses ``torch.nn.utils.spectral_norm``.
     """
     for name, module in energy.named_modules():
         if any(isinstance(hook, HookSpectralNorm) for hook in module._forward_pre_hooks.values()):

@@ -1,4 +1,4 @@
-"""Densities that are hard for samplers and known exactly: funnel, banana, double well; each energy is ``−log p``."""
+"""Exactly known densities that are hard for samplers: funnel, banana, double well; each energy is ``−log p``."""
 
 import math
 
@@ -10,7 +10,7 @@ from adance.errors import InputError
 
 
 class _Target(ExactDensity):
-    """Of vectors of ``dim`` axes, at least ``least``."""
+    """A density of vectors with ``dim`` axes, at least ``least``."""
 
     def __init__(self, dim: int, least: int) -> None:
         if dim < least:
@@ -26,7 +26,7 @@ class Funnel(_Target):
         scale: s.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``dim`` is below 2, or ``scale`` not above 0.
     """
 
     def __init__(self, dim: int = 10, scale: float = 3.0) -> None:
@@ -35,13 +35,13 @@ class Funnel(_Target):
         self.scale = scale
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, D)``."""
+        """``n`` independent samples ``(n, D)``."""
         noise = self._normal(n, generator)
         v = self.scale * noise[:, :1]
         return torch.cat([v, (v / 2).exp() * noise[:, 1:]], 1)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, D)``."""
         v = x[:, 0]
         rest = (x[:, 1:].square() * (-v).exp()[:, None] + v[:, None]).sum(1)
         return -0.5 * ((v / self.scale).square() + rest + _normal_constant(x)) - math.log(self.scale)
@@ -60,7 +60,7 @@ class Banana(_Target):
         width: s₂.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``dim`` is below 2, or ``spread`` or ``width`` not above 0.
     """
 
     def __init__(
@@ -71,14 +71,14 @@ class Banana(_Target):
         self.center, self.spread, self.curvature, self.width = center, spread, curvature, width
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, D)``."""
+        """``n`` independent samples ``(n, D)``."""
         noise = self._normal(n, generator)
         x1 = self.center + self.spread * noise[:, :1]
         x2 = self.curvature * x1.square() + self.width * noise[:, 1:2]
         return torch.cat([x1, x2, noise[:, 2:]], 1)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, D)``."""
         z1 = (x[:, 0] - self.center) / self.spread
         z2 = (x[:, 1] - self.curvature * x[:, 0].square()) / self.width
         squares = z1.square() + z2.square() + x[:, 2:].square().sum(1)
@@ -88,7 +88,7 @@ class Banana(_Target):
 class DoubleWell(_Target):
     """``E(x) = h((x₁/a)² − 1)² − t·x₁ + ½Σ_{i>1} xᵢ² + log Z``: two wells at ±a, a barrier of height h, a tilt t.
 
-    log Z is a sum over a fine grid, whose error is below rounding for so smooth and so light-tailed an integrand;
+    log Z is a sum over a fine grid, whose error is below rounding for this smooth, light-tailed integrand;
     samples invert the distribution function on a grid of 2¹⁶ cells in float64.
 
     Args:
@@ -98,7 +98,7 @@ class DoubleWell(_Target):
         tilt: t; positive makes the well at +a deeper.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``dim`` is below 1, or ``barrier`` or ``separation`` not above 0.
     """
 
     def __init__(self, dim: int = 2, barrier: float = 4.0, separation: float = 2.0, tilt: float = 0.0) -> None:
@@ -110,7 +110,7 @@ class DoubleWell(_Target):
         self.log_z = log_sum + (dim - 1) * 0.5 * math.log(2 * math.pi)
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, D)``."""
+        """``n`` independent samples ``(n, D)``."""
         grid, well = self._grid()
         density = (well.min() - well).exp()
         mass = torch.cat([density.new_zeros(1), torch.cumulative_trapezoid(density, grid)])
@@ -123,7 +123,7 @@ class DoubleWell(_Target):
         return torch.cat([x1.to(self.origin)[:, None], self._normal(n, generator)[:, 1:]], 1)
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, D)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, D)``."""
         return -self._well(x[:, 0]) - 0.5 * x[:, 1:].square().sum(1) - self.log_z
 
     def _well(self, x: Tensor) -> Tensor:

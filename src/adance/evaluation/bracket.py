@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, reading
-from adance.evaluation.annealing import Schedule, anneal_backward, anneal_forward, plan
-from adance.evaluation.bridge import Bridge, log_mean_exp
-from adance.samplers.kernel import Kernel
+from adance.energies.energy import reading
+from adance.evaluation.ais import Schedule, anneal_backward, anneal_forward, plan
+from adance.evaluation.bridge import Bridge
+from adance.samplers.weights import LogMean, log_mean_exp
 
-ERRORS = 3
+STANDARD_ERRORS = 3
 MIN_EFFECTIVE = 10
 
 
@@ -22,10 +22,6 @@ class Bracket:
     Attributes:
         forward: ``log mean exp w`` of the forward chains; below log Z in the mean.
         backward: ``−log mean exp w`` of the backward chains; above it in the mean if they began at exact samples.
-        forward_error: Standard error of ``forward``.
-        backward_error: Standard error of ``backward``.
-        forward_effective: Effective sample size of the forward weights.
-        backward_effective: Of the backward ones.
         chains: Chains in each direction.
         temperatures: Temperatures after the first.
         complete: Whether the schedule reached the model at its pace.
@@ -33,12 +29,8 @@ class Bracket:
         tolerance: Widest bracket, in nats, that counts as an estimate.
     """
 
-    forward: float
-    backward: float
-    forward_error: float
-    backward_error: float
-    forward_effective: float
-    backward_effective: float
+    forward: LogMean
+    backward: LogMean
     chains: int
     temperatures: int
     complete: bool
@@ -48,12 +40,12 @@ class Bracket:
     @property
     def lower(self) -> float:
         """Three standard errors below the forward estimate."""
-        return self.forward - ERRORS * self.forward_error
+        return self.forward.value - STANDARD_ERRORS * self.forward.error
 
     @property
     def upper(self) -> float:
         """Three standard errors above the backward estimate."""
-        return self.backward + ERRORS * self.backward_error
+        return self.backward.value + STANDARD_ERRORS * self.backward.error
 
     @property
     def width(self) -> float:
@@ -62,17 +54,17 @@ class Bracket:
 
     @property
     def objections(self) -> list[str]:
-        """Why this is not an estimate; empty where it is one."""
-        found = []
+        """Why this is not an estimate; empty if it is one."""
         if not (math.isfinite(self.lower) and math.isfinite(self.upper)):
             return ["a weight is not a number"]
+        found = []
         if not self.complete:
             found.append("the temperatures ran out before the model was reached")
         if self.lower > self.upper:
-            found.append(f"the bracket is crossed: {self.lower:.2f} from below lies above {self.upper:.2f} from above")
+            found.append(f"the bracket is crossed: {self.lower:.2f} from below is above {self.upper:.2f} from above")
         elif self.width > self.tolerance:
             found.append(f"the bracket does not close: it is {self.width:.2f} nats wide, more than {self.tolerance:g}")
-        effective = min(self.forward_effective, self.backward_effective)
+        effective = min(self.forward.effective, self.backward.effective)
         if effective < MIN_EFFECTIVE:
             found.append(f"the weights rest on {effective:.1f} of {self.chains} chains")
         return found
@@ -84,7 +76,7 @@ class Bracket:
 
     @property
     def verdict(self) -> str:
-        """What a reader must know, in a sentence."""
+        """What a reader must know, as a phrase."""
         ends = "" if self.exact else "; the backward run began at ends of chains, not at exact samples: no strict bound"
         if self.closed:
             return f"bracket of {self.width:.3f} nats{ends}"
@@ -92,46 +84,34 @@ class Bracket:
 
 
 def bracket_log_z(
-    energy: Energy,
     bridge: Bridge,
     starts: Tensor,
     *,
     exact: bool,
     chains: int | None = None,
-    kernel: Kernel | None = None,
     schedule: Schedule | None = None,
     generator: torch.Generator | None = None,
-    tolerance: float = 1.0,
 ) -> Bracket:
-    """Forward and backward annealed importance sampling over one schedule.
+    """Forward and backward annealed importance sampling over one schedule; the model is only read.
 
     Args:
-        energy: The model, which is only read.
         bridge: From a base to the model.
         starts: Samples of the model ``(n, *event)``, or ends of chains that should be.
         exact: Which of the two.
         chains: Forward chains; by default as many as ``starts``.
-        kernel: Any kernel at temperature 1 (MALA, HMC); by default MALA with one step at each temperature.
-        schedule: From :func:`plan`, which is called by default.
+        schedule: Temperatures and kernel, from :func:`~adance.evaluation.ais.plan`, which is called by default.
         generator: Source of randomness.
-        tolerance: Widest bracket that counts as an estimate, in nats.
     """
-    with reading(energy):
-        schedule = schedule or plan(bridge, kernel, generator=generator)
-        up, _ = anneal_forward(bridge, schedule, chains or len(starts), kernel, generator)
-        down = anneal_backward(bridge, schedule, starts, kernel, generator)
-    forward, forward_error, forward_effective = log_mean_exp(up)
-    backward, backward_error, backward_effective = log_mean_exp(down)
+    with reading(bridge.model):
+        schedule = schedule or plan(bridge, generator=generator)
+        up, _ = anneal_forward(bridge, schedule, chains or len(starts), generator)
+        down = anneal_backward(bridge, schedule, starts, generator)
+    backward = log_mean_exp(down)
     return Bracket(
-        forward=forward,
-        backward=-backward,
-        forward_error=forward_error,
-        backward_error=backward_error,
-        forward_effective=forward_effective,
-        backward_effective=backward_effective,
+        forward=log_mean_exp(up),
+        backward=backward._replace(value=-backward.value),
         chains=min(len(up), len(down)),
         temperatures=len(schedule.step_sizes),
         complete=schedule.complete,
         exact=exact,
-        tolerance=tolerance,
     )

@@ -1,6 +1,4 @@
-"""The path of laws from a base that is known to a model that is not (Neal 2001)."""
-
-import math
+"""The path of laws from a known base to the model, along which chains are annealed (Neal 2001)."""
 
 import torch
 from torch import Tensor
@@ -19,11 +17,11 @@ class Bridge:
 
     Args:
         energy: The model's energy ``(B, *event) -> (B,)``.
-        base: A normalised law that is sampled exactly.
+        base: A normalized law with exact samples.
         temperature: T of the model.
 
     Raises:
-        InputError: T is not above 0.
+        InputError: ``temperature`` is not above 0.
     """
 
     def __init__(self, energy: Energy, base: Density, temperature: float = 1.0) -> None:
@@ -33,7 +31,7 @@ class Bridge:
         self.box = (base.low, base.high) if isinstance(base, Uniform) else None
 
     def place(self, x: Tensor) -> Tensor:
-        """Where a chain's position ``x`` ``(B, *event)`` is: itself, or its reflection into the box."""
+        """The positions of chains at ``x`` ``(B, *event)``: unchanged, or reflected into the box."""
         if self.box is None:
             return x
         low, high = self.box
@@ -59,16 +57,3 @@ class Bridge:
         if self.box is None:
             return self.base.log_prob(x)
         return x.new_full((len(x),), -float((self.box[1] - self.box[0]).log().sum()))
-
-
-def log_mean_exp(log_weights: Tensor) -> tuple[float, float, float]:
-    """``log mean w``, its standard error ``sd(w)/(√n mean w)``, and the effective sample size ``(Σw)²/Σw²``."""
-    n = len(log_weights)
-    log_weights = log_weights.double()
-    top = log_weights.max()
-    if not bool(top.isfinite()) or bool(log_weights.isnan().any()):
-        return math.nan, math.nan, 0.0
-    weights = (log_weights - top).exp()
-    mean = weights.mean()
-    error = float(weights.std(correction=1) / mean) / math.sqrt(n) if n > 1 else math.inf
-    return float(top + mean.log()), error, float(weights.sum().square() / weights.square().sum())

@@ -1,4 +1,4 @@
-"""What is kept between evaluations, by content, in the user's cache folder."""
+"""Tensors that are kept between evaluations, by content, in the user's cache folder."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from adance.atomic import atomic_write
 
 
 def cache_folder(*parts: str) -> Path:
-    """``$XDG_CACHE_HOME/adance/…``, by default ``~/.cache/adance/…``; it need not be there yet."""
+    """``$XDG_CACHE_HOME/adance/…``, by default ``~/.cache/adance/…``; it may not exist yet."""
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(root, "adance", *parts)
 
@@ -37,7 +37,7 @@ def file_key(path: Path) -> str:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor] | None:
-    """Tensors that were kept at ``path``; ``None`` where there are none, or the file is broken."""
+    """The tensors in a file; ``None`` if it does not exist or is corrupt."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -47,8 +47,8 @@ def read_tensors(path: Path) -> dict[str, Tensor] | None:
         return None
 
 
-def keep_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Keep ``tensors`` at ``path``, whole or not at all; a cache that cannot be written is no cache, and no error."""
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write ``tensors`` to ``path`` atomically; a cache that cannot be written is skipped without an error."""
     from safetensors.torch import save_file
 
     try:

@@ -1,4 +1,4 @@
-"""Features by a small classifier of the data set's own labels: what tells its classes apart, without a download."""
+"""Features by a small classifier of the data set's labels: what distinguishes its classes, without a download."""
 
 import math
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.cache import cache_folder, content_key, keep_tensors, read_tensors
+from adance.evaluation.cache import cache_folder, content_key, read_tensors, write_tensors
 from adance.evaluation.extractor import Extractor
 from adance.randomness import fork_rng
 
 VERSION = "classifier 1"
-SMALL = 256
-STEPS, BATCH, RATE, NOISE = 1500, 128, 1e-3, 0.1
+MAX_DENSE = 256
+STEPS, BATCH_SIZE, LEARNING_RATE, NOISE_STD = 1500, 128, 1e-3, 0.1
 
 
 def make_network(event_shape: Sequence[int], classes: int) -> nn.Sequential:
@@ -24,12 +24,12 @@ def make_network(event_shape: Sequence[int], classes: int) -> nn.Sequential:
     Events of up to 256 values: layers of 128 and d = 32. Larger images: four convolutions and d = 64.
     """
     size = math.prod(event_shape)
-    if len(event_shape) == 1 or size <= SMALL:
+    if len(event_shape) == 1 or size <= MAX_DENSE:
         body = nn.Sequential(nn.Flatten(), nn.Linear(size, 128), nn.ReLU(), nn.Linear(128, 32), nn.ReLU())
         return nn.Sequential(body, nn.Linear(32, classes))
     layers: list[nn.Module] = []
-    for narrow, wide, stride in ((event_shape[0], 32, 1), (32, 64, 2), (64, 64, 2), (64, 64, 2)):
-        layers += [nn.Conv2d(narrow, wide, 3, stride, padding=1), nn.ReLU()]
+    for n_in, n_out, stride in ((event_shape[0], 32, 1), (32, 64, 2), (64, 64, 2), (64, 64, 2)):
+        layers += [nn.Conv2d(n_in, n_out, 3, stride, padding=1), nn.ReLU()]
     body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(64 * 16, 64), nn.ReLU())
     return nn.Sequential(body, nn.Linear(64, classes))
 
@@ -46,10 +46,10 @@ class Classifier(Extractor):
 
     Attributes:
         classes: The labels, in the order of the probabilities.
-        accuracy: Share of held-out rows that are classified rightly; ``nan`` without held-out labels.
+        accuracy: Share of held-out rows that are classified correctly; ``nan`` without held-out labels.
 
     Raises:
-        InputError: The data have no labels, or fewer than two.
+        InputError: The data have no labels, or fewer than two classes.
     """
 
     name = "classifier"
@@ -65,9 +65,9 @@ class Classifier(Extractor):
         kept = read_tensors(path)
         if kept is None:
             self.network = _train(data, len(self.classes), seed)
-            keep_tensors(path, self.network.state_dict())
+            write_tensors(path, self.network.state_dict())
         else:
-            with fork_rng(seed):  # these weights are replaced, but drawing them advances the global generator
+            with fork_rng(seed):  # the initial weights are replaced, but drawing them would move torch's generator
                 self.network = make_network(data.event_shape, len(self.classes))
             self.network.load_state_dict(kept)
         self.network.eval().requires_grad_(False)
@@ -99,12 +99,12 @@ def _train(data: Dataset, classes: int, seed: int) -> nn.Sequential:
     with fork_rng(seed):
         network = make_network(data.event_shape, classes)
         generator = torch.Generator()
-        generator.set_state(torch.get_rng_state())  # batches go on in the stream that the weights came from
-    optimizer = torch.optim.Adam(network.parameters(), RATE)
+        generator.set_state(torch.get_rng_state())  # batches continue the stream of the initial weights
+    optimizer = torch.optim.Adam(network.parameters(), LEARNING_RATE)
     for _ in range(STEPS):
-        rows = torch.randint(len(data.train), (BATCH,), generator=generator)
+        rows = torch.randint(len(data.train), (BATCH_SIZE,), generator=generator)
         x = data.batch(rows)
-        loss = F.cross_entropy(network(x + NOISE * torch.randn(x.shape, generator=generator)), labels[rows])
+        loss = F.cross_entropy(network(x + NOISE_STD * torch.randn(x.shape, generator=generator)), labels[rows])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

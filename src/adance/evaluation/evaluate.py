@@ -1,9 +1,9 @@
-"""All measures of one run."""
+"""Evaluate a run: every metric of its samples, outlier detection, and likelihood."""
 
 import importlib.metadata
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,127 +13,85 @@ from torch import Tensor
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.claim import missing_claims
 from adance.evaluation.class_pictures import save_class_pictures
 from adance.evaluation.classifier import Classifier
-from adance.evaluation.draws import Draw, choose_draws, draw
-from adance.evaluation.extractor import Extractor
-from adance.evaluation.figures import Figure
 from adance.evaluation.find_extractor import find_extractor
-from adance.evaluation.image_measures import SPLITS, measure_features
-from adance.evaluation.likelihood import CHAINS, measure_likelihood
+from adance.evaluation.inception import SPLITS
+from adance.evaluation.likelihood import measure_likelihood
+from adance.evaluation.measurement import Measurement
+from adance.evaluation.metrics import SAMPLE_METRICS
+from adance.evaluation.normalizable import temperature_of, why_unnormalized
+from adance.evaluation.options import Options
 from adance.evaluation.outliers import load_outliers, measure_outliers
-from adance.evaluation.reference import Reference, Split, as_events, load_reference
-from adance.evaluation.vector_measures import measure_vectors
+from adance.evaluation.reference import Split, as_events, load_reference, split_size
+from adance.evaluation.sample_set import SampleSet
+from adance.evaluation.schemes import SamplingScheme, choose_schemes
 from adance.training.data_checks import check_same_data, evenly_spaced_rows, fingerprint
 from adance.training.run import Run
 
 PICTURES = "evaluation"
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is measured.
-
-    Attributes:
-        n: Samples, and rows of each other set at most.
-        features: Extractor by name or path; for vectors none unless it is given.
-        features_name: What to call a file's features.
-        split: Split that samples are compared with; the field compares with the training split.
-        samples: Beginnings of the names of the ways to draw samples; all by default.
-        outliers: Names or paths of outlier sets.
-        chains: Annealed chains in each direction.
-        max_temperatures: Most temperatures of the annealing.
-        force: Measure the likelihood of a model that claims no density.
-        seed: Seed of everything random.
-    """
-
-    n: int = 1000
-    features: str | None = None
-    features_name: str | None = None
-    split: Split = "train"
-    samples: tuple[str, ...] = ()
-    outliers: tuple[str, ...] = ()
-    chains: int = CHAINS
-    max_temperatures: int = 3000
-    force: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check the ranges.
-
-        Raises:
-            InputError: A number is out of its range.
-        """
-        for name, least in (("n", 10), ("chains", 2), ("max_temperatures", 2), ("seed", 0)):
-            if not least <= getattr(self, name) < 2**31:
-                raise InputError(f"--{name} must be at least {least} and less than 2**31, got {getattr(self, name)}")
-        if self.split not in ("train", "test"):
-            raise InputError(f"--split must be train or test, got {self.split!r}")
-
-    def as_json(self) -> dict[str, Any]:
-        """As JSON would give them back."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+Say = Callable[[str], None]
 
 
 @dataclass(eq=False)
 class Evaluation:
-    """What was measured.
+    """The result of an evaluation.
 
     Attributes:
         about: The run, the step and weights, the options, versions.
-        figures: Every number.
+        measurements: Every number.
         warnings: What was not measured, or must be read with care.
         pictures: Paths of pictures, relative to the run folder.
         seconds: Wall time.
     """
 
     about: dict[str, Any]
-    figures: list[Figure] = field(default_factory=list)
+    measurements: list[Measurement] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     pictures: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """What ``evaluation.json`` holds."""
-        return {
-            "format": 1,
-            **self.about,
-            "seconds": round(self.seconds, 1),
-            "warnings": self.warnings,
-            "pictures": self.pictures,
-            "figures": [figure.as_json() for figure in self.figures],
-        }
+        measurements = [m.as_json() for m in self.measurements]
+        rest = {"warnings": self.warnings, "pictures": self.pictures, "measurements": measurements}
+        return {"format": 2, **self.about, "seconds": round(self.seconds, 1), **rest}
 
 
 def evaluate_run(
-    run: Run, options: Options | None = None, *, data: Dataset | None = None, say: Callable[[str], None] | None = None
+    run: Run, options: Options | None = None, *, data: Dataset | None = None, say: Say | None = None
 ) -> Evaluation:
     """Measure samples, likelihood and outlier detection of a run, which is only read; pictures go to its folder.
 
     Args:
         run: The run.
         options: What to measure.
-        data: Its data; by default they are loaded as its config says.
-        say: Told what is measured next.
+        data: The run's data; by default they are loaded as its config says.
+        say: Called with a description of each part before it is measured.
 
     Raises:
-        InputError: Something that was asked for cannot be measured.
+        InputError: The data are not those of the run, or something that ``options`` name does not exist or cannot be
+            measured.
     """
-    options, began, say = options or Options(), time.monotonic(), say or (lambda what: None)
+    options, say, began = options or Options(), say or (lambda what: None), time.monotonic()
     if data is None:
         data = run.reload_data()
         check_same_data(run.folder, fingerprint(data, evenly_spaced_rows(data)))
     if data.event_shape != run.event_shape:
         raise InputError(f"{data.name} has events of shape {data.event_shape}, but the run needs {run.event_shape}")
     result = Evaluation(_about(run, data, options))
-    draws, outliers = choose_draws(run, options.samples), load_outliers(run, options.outliers)
-    save_pictures = _measure_samples(run, data, options, draws, result, say)
+    schemes, outliers = choose_schemes(run, options.samples), load_outliers(run, options.outliers)
+    compared, first = _comparison(run, data, options, result, say), None
+    for name, x, chain_length in _sample_sets(run, data, schemes, options, say):
+        samples = compared(_finite(x, name, result), name, chain_length)
+        first = first or samples
+        _measure_samples(samples, result)
     say("outliers")
-    result.figures += measure_outliers(run, data, outliers, n=options.n, seed=options.seed)
+    result.measurements += measure_outliers(run, data, outliers, n=options.n, seed=options.seed)
     _measure_density(run, data, options, result, say)
-    save_pictures()
-    result.warnings += [f"{f.name}, {f.samples}: {f.note}" for f in result.figures if f.note and "n < d" in f.note]
+    if first is not None:
+        names = save_class_pictures(first, run.folder.path / PICTURES)
+        result.pictures += [str(Path(PICTURES, name)) for name in names]
     result.seconds = time.monotonic() - began
     return result
 
@@ -144,7 +102,7 @@ def _about(run: Run, data: Dataset, options: Options) -> dict[str, Any]:
         "data": data.name,
         "step": run.step,
         "weights": run.weights,
-        "temperature": 1.0 if run.kernel is None else run.kernel.temperature,
+        "temperature": temperature_of(run),
         "seed": options.seed,
         "options": options.as_json(),
         "device": str(run.device),
@@ -152,88 +110,62 @@ def _about(run: Run, data: Dataset, options: Options) -> dict[str, Any]:
     }
 
 
-def _measure_samples(
-    run: Run, data: Dataset, options: Options, draws: list[Draw], result: Evaluation, say: Callable[[str], None]
-) -> Callable[[], None]:
-    """Measure every set of samples; what is returned saves pictures of the first."""
-    extractor, reference, first = None, None, None
+def _comparison(run: Run, data: Dataset, options: Options, result: Evaluation, say: Say) -> partial[SampleSet]:
+    """A :class:`SampleSet` that lacks its samples, their name and the chain length."""
+    extractor, reference = None, None
     if data.kind == "image" or options.features is not None:
         say("features of real data")
         extractor = find_extractor(options.features, data, name=options.features_name, seed=0, device=str(run.device))
         reference = load_reference(extractor, data, options.split)
         if isinstance(extractor, Classifier):
             result.about["classifier_accuracy"] = round(extractor.accuracy, 4)
-    for i, way in enumerate(draws):
-        say(f"samples: {way.name}, drawing {options.n} chains of {way.steps} steps")
-        drawn = draw(run, way, options.n, options.seed)
-        say(f"samples: {way.name}, distances")
-        for name, x in drawn.items():
-            x = _finite(x, name, result)
-            _measure_set(run, data, options, extractor, reference, x, name, way.steps, result)
-        first = drawn[way.name] if i == 0 else first
+    compared = partial(SampleSet, run=run, data=data, split=options.split, seed=options.seed)
+    return partial(compared, extractor=extractor, reference=reference)
+
+
+def _sample_sets(
+    run: Run, data: Dataset, schemes: Sequence[SamplingScheme], options: Options, say: Say
+) -> Iterator[tuple[str, Tensor, int | None]]:
+    """Name, events and chain length of every set: samples of each scheme, then real rows of the other split."""
+    for scheme in schemes:
+        say(f"samples: {scheme.name}, drawing {options.n} chains of {scheme.steps} steps")
+        drawn = scheme.sample(run, options.n, options.seed)
+        say(f"samples: {scheme.name}, distances")
+        yield from ((name, x, scheme.steps) for name, x in drawn.items())
     other: Split = "test" if options.split == "train" else "train"
-    size = len(data.test if other == "test" else data.train)
-    rows = torch.randperm(size, generator=torch.Generator().manual_seed(options.seed))[: options.n]
-    real = as_events(data.batch(rows, other), data.kind)
-    name = f"{'held-out data' if other == 'test' else 'training data'} instead of samples"
-    if len(real) < SPLITS:
-        result.warnings.append(f"{name}: not measured, {len(real)} rows are too few")
-    else:
+    order = torch.randperm(split_size(data, other), generator=torch.Generator().manual_seed(options.seed))
+    name = f"{'held-out' if other == 'test' else 'training'} data instead of samples"
+    if len(order) >= SPLITS:
         say(name)
-        _measure_set(run, data, options, extractor, reference, real, name, None, result)
-    if first is None or extractor is None:
-        return lambda: None
-    folder = run.folder.path / PICTURES
-    return partial(_draw_classes, data, extractor, first, options.n, folder, result)
-
-
-def _draw_classes(data: Dataset, extractor: Extractor, x: Tensor, n: int, folder: Path, result: Evaluation) -> None:
-    result.pictures += [str(Path(PICTURES, name)) for name in save_class_pictures(data, extractor, x, n, folder)]
+    yield name, as_events(data.batch(order[: options.n], other), data.kind), None
 
 
 def _finite(x: Tensor, name: str, result: Evaluation) -> Tensor:
     finite = x.flatten(1).isfinite().all(1)
     if not finite.all():
         lost = int((~finite).sum())
-        result.warnings.append(f"{name}: {lost} of {len(x)} chains ended at no finite position and are left out")
+        result.warnings.append(f"{name}: {lost} of {len(x)} chains became non-finite and are left out")
     return x[finite]
 
 
-def _measure_set(
-    run: Run,
-    data: Dataset,
-    options: Options,
-    extractor: Extractor | None,
-    reference: Reference | None,
-    x: Tensor,
-    name: str,
-    chain_length: int | None,
-    result: Evaluation,
-) -> None:
-    about: dict[str, Any] = {"samples": name, "chain_length": chain_length, "seed": options.seed}
-    if data.kind == "vector":
-        result.figures += measure_vectors(run, data, x, split=options.split, **about)
-    if extractor is not None and reference is not None:
-        result.figures += measure_features(x, reference, extractor, **about)
+def _measure_samples(samples: SampleSet, result: Evaluation) -> None:
+    if samples.chain_length is None and len(samples.x) < SPLITS:
+        result.warnings.append(f"{samples.name}: not measured, {len(samples.x)} rows are too few")
+        return
+    for metric in SAMPLE_METRICS.values():
+        found = metric(samples)
+        result.measurements += found
+        result.warnings += [f"{m.name}, {m.samples}: {m.note}" for m in found if m.note and "n < d" in m.note]
 
 
-def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluation, say: Callable[[str], None]) -> None:
-    missing = missing_claims(run)
-    if missing and not options.force:
+def _measure_density(run: Run, data: Dataset, options: Options, result: Evaluation, say: Say) -> None:
+    reasons = why_unnormalized(run)
+    if reasons and not options.force:
         result.warnings.append(
-            f"log-likelihood not measured: the model claims no density ({'; '.join(missing)}); --force measures "
-            "exp(−E/T) anyway"
+            f"log-likelihood not measured: the model is not normalizable ({'; '.join(reasons)}); "
+            "--force measures exp(−E/T) anyway"
         )
         return
-    result.figures += measure_likelihood(
-        run,
-        data,
-        n=options.n,
-        chains=options.chains,
-        max_temperatures=options.max_temperatures,
-        force=options.force,
-        seed=options.seed,
-        say=say,
-    )
-    verdict = next(figure.note for figure in result.figures if figure.measure == "log_z_lower")
-    result.warnings.append(f"log Z: {verdict}")
+    found = measure_likelihood(run, data, options, say)
+    result.measurements += found
+    result.warnings.append(f"log Z: {next(m.note for m in found if m.metric == 'log_z_lower')}")

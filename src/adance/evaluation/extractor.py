@@ -1,4 +1,4 @@
-"""What a feature extractor is: images or vectors in, features out, under a name that figures carry."""
+"""What a feature extractor is: images or vectors in, features out, under a name that measurements carry."""
 
 from abc import ABC, abstractmethod
 
@@ -12,14 +12,14 @@ class Extractor(ABC):
     """Features of events in the model's units; images are clamped to [−1, 1] before they come here.
 
     Attributes:
-        name: What figures call it: ``inception``, ``classifier``, ``pixels``, or a file's.
+        name: What measurements call it: ``inception``, ``classifier``, ``pixels``, or a file's.
         batch_size: Events in one pass.
-        kept: Whether a reference's features are worth a place in the cache.
+        cached: Whether features of real data are kept in the cache.
     """
 
     name: str
     batch_size: int = 250
-    kept: bool = True
+    cached: bool = True
 
     @abstractmethod
     def features(self, x: Tensor) -> Tensor:
@@ -35,8 +35,28 @@ class Extractor(ABC):
 
     @property
     def distance_name(self) -> str:
-        """What a Fréchet distance of these features is called: FID for Inception's alone."""
+        """What a Fréchet distance of these features is called; only Inception's is FID."""
         return f"FD-{self.name} (Fréchet distance, {self.name} features)"
+
+    def label(self, metric: str) -> str:
+        """What a metric of these features is called."""
+        return f"{metric}, {self.name} features"
+
+
+class Pixels(Extractor):
+    """The values of an event, flattened: ``(B, *event) -> (B, D)``."""
+
+    name = "pixels"
+    batch_size = 10_000
+    cached = False
+
+    def features(self, x: Tensor) -> Tensor:
+        """The values ``(B, D)``."""
+        return x.flatten(1)
+
+    def identity(self) -> str:
+        """Constant, since nothing can change."""
+        return "pixels"
 
 
 @torch.no_grad()

@@ -1,13 +1,13 @@
-"""The extractor that a name or a path means."""
+"""Find a feature extractor by its name or path."""
 
 import torch
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.classifier import Classifier
-from adance.evaluation.extractor import Extractor
-from adance.evaluation.pixels import Pixels
-from adance.evaluation.scripted import Inception, Scripted
+from adance.evaluation.extractor import Extractor, Pixels
+from adance.evaluation.inception import Inception
+from adance.evaluation.torchscript import TorchScriptExtractor
 
 NAMES = ("inception", "classifier", "pixels")
 
@@ -18,18 +18,18 @@ def find_extractor(
     """The extractor ``inception``, ``classifier``, ``pixels``, or of the TorchScript file at a path.
 
     Args:
-        features: Name or path; by default ``classifier`` where the data have labels, else ``pixels``.
+        features: Name or path; by default ``classifier`` if the data have labels, else ``pixels``.
         data: The data that are measured.
         name: What to call a file's features instead of its own name.
         seed: Seed of the classifier.
         device: Where networks run.
 
     Raises:
-        InputError: There is no such extractor, or it does not fit these data.
+        InputError: There is no such extractor, it does not fit these data, or ``name`` belongs to another.
     """
     if features is None:
-        labelled = data.train_labels is not None and len(torch.unique(data.train_labels)) > 1
-        features = "classifier" if labelled else "pixels"
+        labeled = data.train_labels is not None and len(torch.unique(data.train_labels)) > 1
+        features = "classifier" if labeled else "pixels"
     if name is not None and features in NAMES:
         raise InputError(f"--features_name names the features of a file; {features} has its own name")
     if name is not None and name.lower() in (*NAMES, "fid"):
@@ -42,4 +42,4 @@ def find_extractor(
         if data.kind != "image":
             raise InputError(f"--features inception is for images; {data.name} has vectors")
         return Inception(device)
-    return Scripted(features, data.event_shape, name, device)
+    return TorchScriptExtractor(features, data.event_shape, name, device)

@@ -1,4 +1,4 @@
-"""Log Z of a model of the plane by a sum over a grid."""
+"""Log Z of a model in the plane, by a sum over a grid."""
 
 import math
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, evaluate, reading
 
-REACH = 8.0
+HALF_WIDTH = 8.0
 POINTS = 601
 CHUNK = 50_000
 
@@ -18,8 +18,8 @@ def grid_log_z(
 ) -> tuple[float, float]:
     """``log ∫ exp(−E/T)`` over a square, by the trapezoidal rule.
 
-    The square reaches 8 scales from the centre on each side, so a law that is broader loses mass, and one that is sharp
-    within 16/600 of a scale is not resolved: the second number tells.
+    The square reaches 8 scales from the center on each side, so a broader law loses mass, and details below 16/600 of a
+    scale are not resolved: the second number shows it.
 
     Args:
         energy: ``(B, 2) -> (B,)``.
@@ -31,12 +31,12 @@ def grid_log_z(
     Returns:
         Log Z in float64, and how far the sum over every other point differs from it.
     """
-    axes = torch.linspace(-REACH, REACH, points)
+    axes = torch.linspace(-HALF_WIDTH, HALF_WIDTH, points)
     grid = center + scale * torch.cartesian_prod(axes, axes).to(center)
     with reading(energy):
         values = torch.cat([evaluate(energy, part).double() for part in torch.split(grid, CHUNK)])
     log_density = (-values / temperature).view(points, points)
-    step = 2 * REACH / (points - 1)
+    step = 2 * HALF_WIDTH / (points - 1)
     cell = 2 * math.log(step) + float(scale.double().log().sum())
     fine = float(_trapezoid(log_density)) + cell
     coarse = float(_trapezoid(log_density[::2, ::2])) + cell + 2 * math.log(2)

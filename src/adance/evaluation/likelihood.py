@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -10,194 +10,155 @@ from torch import Tensor
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Density, Uniform
 from adance.errors import InputError
-from adance.evaluation.annealing import plan
+from adance.evaluation.ais import plan
 from adance.evaluation.bracket import Bracket, bracket_log_z
 from adance.evaluation.bridge import Bridge
-from adance.evaluation.claim import continuous_rows, density_base, missing_claims
-from adance.evaluation.figures import Figure
-from adance.evaluation.grid import REACH, grid_log_z
+from adance.evaluation.grid import HALF_WIDTH, grid_log_z
+from adance.evaluation.measurement import Measurement
+from adance.evaluation.normalizable import continuous_rows, density_base, temperature_of, why_unnormalized
+from adance.evaluation.options import Options
 from adance.samplers.chains import run_chains
 from adance.samplers.mala import MALA
 from adance.training.run import Run
 
-CHAINS = 500
 MODEL_STEPS = 500
 SMALLEST_TEMPERATURE = 1e-12
 
+Measure = partial[Measurement]
+
 
 def measure_likelihood(
-    run: Run,
-    data: Dataset,
-    *,
-    n: int = 1000,
-    chains: int = CHAINS,
-    max_temperatures: int = 3000,
-    force: bool = False,
-    seed: int = 0,
-    say: Callable[[str], None] = lambda what: None,
-) -> list[Figure]:
-    """Log Z as a bracket, and with it nats and bits per dimension of held-out rows; on the plane the grid's beside it.
+    run: Run, data: Dataset, options: Options | None = None, say: Callable[[str], None] = lambda what: None
+) -> list[Measurement]:
+    """Log Z as a bracket, and from it nats and bits per dimension of held-out rows; in the plane by a grid too.
 
     The backward run begins at chains of 500 MALA steps from training rows, at the model's own temperature.
 
     Args:
         run: The run.
-        data: Its data.
-        n: Held-out rows at most.
-        chains: Annealed chains in each direction.
-        max_temperatures: Most temperatures of the schedule.
-        force: Measure a model that claims no density.
-        seed: Seed of everything random.
-        say: Told what is done next.
+        data: The run's data.
+        options: Of these ``n`` (the largest number of held-out rows), ``chains``, ``max_temperatures``, ``force`` and
+            ``seed``.
+        say: Called with a description of each part before it is computed.
 
     Raises:
-        InputError: The model claims no density, and ``force`` is off; or its temperature is 0.
+        InputError: The model is not normalizable, and ``force`` is off; or its temperature is 0.
     """
-    missing = missing_claims(run)
-    if missing and not force:
-        raise InputError(
-            f"{run.folder.path} claims no density: {'; '.join(missing)}; --force measures exp(−E/T) anyway"
-        )
-    T = 1.0 if run.kernel is None else run.kernel.temperature
+    options = options or Options()
+    n, T, reasons = options.chains, temperature_of(run), "; ".join(why_unnormalized(run))
+    if reasons and not options.force:
+        raise InputError(f"{run.folder.path} is not normalizable: {reasons}; --force measures exp(−E/T) anyway")
     if not T > SMALLEST_TEMPERATURE:
         raise InputError(f"{run.folder.path} has chains at temperature {T:g}, which have no density exp(−E/T)")
-    generator = torch.Generator(run.device).manual_seed(seed)
+    generator = torch.Generator(run.device).manual_seed(options.seed)
     base = density_base(run)
     bridge = Bridge(run.energy, base, T)
-    say(f"likelihood: drawing {chains} chains of {MODEL_STEPS} steps from training rows")
-    starts = _chains_of_model(run, data, bridge, chains, generator)
-    say(f"likelihood: choosing temperatures, at most {max_temperatures}")
-    schedule = plan(bridge, generator=generator, max_temperatures=max_temperatures)
-    say(f"likelihood: annealing {chains} chains over {len(schedule.step_sizes)} temperatures, there and back")
-    bracket = bracket_log_z(run.energy, bridge, starts, exact=False, schedule=schedule, generator=generator)
+    say(f"likelihood: drawing {n} chains of {MODEL_STEPS} steps from training rows")
+    starts = _model_chains(run, data, bridge, n, generator)
+    say(f"likelihood: choosing temperatures, at most {options.max_temperatures}")
+    schedule = plan(bridge, generator=generator, max_temperatures=options.max_temperatures)
+    say(f"likelihood: annealing {n} chains over {len(schedule.step_sizes)} temperatures, there and back")
+    bracket = bracket_log_z(bridge, starts, exact=False, schedule=schedule, generator=generator)
 
-    forced = f"the model claims no density ({'; '.join(missing)})" if missing else None
-    common = {"group": "likelihood", "seed": seed, "chain_length": bracket.temperatures}
-    figures = _bracket_figures(bracket, chains, common, forced)
-    rows = data.batch(torch.arange(min(n, len(data.test))), "test")
-    rows, log_volumes = continuous_rows(run, rows, torch.Generator().manual_seed(seed))
-    log_masses = log_volumes - run.score(rows).double() / T
-    outside = int(log_volumes.isneginf().sum())
+    forced = f"the model is not normalizable ({reasons})" if reasons else None
+    measure = partial(Measurement, "likelihood", seed=options.seed)
+    annealed = partial(measure, chain_length=bracket.temperatures)
+    found = _log_z(bracket, partial(annealed, n=n, samples="annealed chains"), forced)
+    log_masses, size, outside = _log_masses(run, data, options)
     if outside:
-        forced = _joined(
-            f"{outside} of {len(rows)} rows lie outside the chains' bounds, where the density is 0", forced
-        )
-    held_out = {**common, "split": "test", "n": len(rows), "samples": "held-out data"}
-    figures += _likelihood_figures(log_masses, bracket, rows[0].numel(), held_out, forced)
+        where = f"{outside} of {len(log_masses)} rows are outside the chains' bounds, where the density is 0"
+        forced = _join(where, forced)
+    held_out = {"split": "test", "n": len(log_masses), "samples": "held-out data"}
+    found += _log_likelihood(log_masses, bracket, size, partial(annealed, **held_out), forced)
     if run.event_shape == (2,):
-        figures += _grid_figures(run, data, base, log_masses, T, held_out)
-    return figures
+        found += _by_grid(run, data, base, log_masses, partial(measure, **held_out))
+    return found
 
 
-def _chains_of_model(run: Run, data: Dataset, bridge: Bridge, chains: int, generator: torch.Generator) -> Tensor:
-    rows = torch.randint(len(data.train), (chains,), generator=torch.Generator().manual_seed(generator.initial_seed()))
-    x, _ = continuous_rows(run, data.batch(rows), torch.Generator().manual_seed(generator.initial_seed()))
+def _model_chains(run: Run, data: Dataset, bridge: Bridge, n: int, generator: torch.Generator) -> Tensor:
+    seed = generator.initial_seed()
+    rows = torch.randint(len(data.train), (n,), generator=torch.Generator().manual_seed(seed))
+    x, _ = continuous_rows(run, data.batch(rows), torch.Generator().manual_seed(seed))
     kernel = MALA(steps=MODEL_STEPS, step_size=0.1 * bridge.temperature, adaptation=0.2)
-    model = bridge.at(1.0)
-    return run_chains(kernel, model, x.to(run.device), generator=generator, adapt=MODEL_STEPS // 2).x
+    return run_chains(kernel, bridge.at(1.0), x.to(run.device), generator=generator, adapt=MODEL_STEPS // 2).x
 
 
-def _bracket_figures(bracket: Bracket, n: int, common: dict[str, Any], forced: str | None) -> list[Figure]:
-    unsure = "" if bracket.closed else ", not an estimate"
-    shared = {**common, "n": n, "samples": "annealed chains", "note": _joined(bracket.verdict, forced)}
+def _log_masses(run: Run, data: Dataset, options: Options) -> tuple[Tensor, int, int]:
+    """Log-densities ``(n,)`` of held-out rows in the data's units, without log Z; values in a row; rows outside."""
+    rows = data.batch(torch.arange(min(options.n, len(data.test))), "test")
+    rows, log_volumes = continuous_rows(run, rows, torch.Generator().manual_seed(options.seed))
+    log_masses = log_volumes - run.score(rows).double() / temperature_of(run)
+    return log_masses, rows[0].numel(), int(log_volumes.isneginf().sum())
+
+
+def _log_z(bracket: Bracket, measure: Measure, forced: str | None) -> list[Measurement]:
+    unsure, note = _unsure(bracket), _join(bracket.verdict, forced)
+    start = "exact samples" if bracket.exact else "chains"
+    runs = (("forward", "forward", bracket.forward), ("backward", f"backward from {start}", bracket.backward))
     return [
-        Figure(measure="log_z_lower", name=f"log Z, from below{unsure}", value=bracket.lower, **shared),
-        Figure(measure="log_z_upper", name=f"log Z, from above{unsure}", value=bracket.upper, **shared),
-        Figure(
-            measure="log_z_forward",
-            name="log Z, annealed forward",
-            value=bracket.forward,
-            spread=bracket.forward_error,
-            **{**shared, "note": f"effective sample size {bracket.forward_effective:.1f} of {bracket.chains}"},
-        ),
-        Figure(
-            measure="log_z_backward",
-            name=f"log Z, annealed backward from {'exact samples' if bracket.exact else 'chains'}",
-            value=bracket.backward,
-            spread=bracket.backward_error,
-            **{**shared, "note": f"effective sample size {bracket.backward_effective:.1f} of {bracket.chains}"},
+        measure("log_z_lower", f"log Z, from below{unsure}", bracket.lower, note=note),
+        measure("log_z_upper", f"log Z, from above{unsure}", bracket.upper, note=note),
+        *(
+            measure(
+                f"log_z_{key}",
+                f"log Z, annealed {name}",
+                log_z.value,
+                log_z.error,
+                note=f"effective sample size {log_z.effective:.1f} of {bracket.chains}",
+            )
+            for key, name, log_z in runs
         ),
     ]
 
 
-def _likelihood_figures(
-    log_masses: Tensor, bracket: Bracket, size: int, common: dict[str, Any], forced: str | None
-) -> list[Figure]:
-    """Of ``log_masses`` ``(n,)``: log-densities of the rows in the data's units, without log Z."""
-    mean, error = float(log_masses.mean()), float(log_masses.std()) / math.sqrt(len(log_masses))
-    figures, unsure = [], "" if bracket.closed else ", not an estimate"
-    for side, log_z in (("lower", bracket.upper), ("upper", bracket.lower)):
-        nats = mean - log_z
-        where = "from below" if side == "lower" else "from above"
-        shared: dict[str, Any] = {**common, "note": _joined(bracket.verdict, forced)}
-        figures.append(
-            Figure(
-                measure=f"log_likelihood_{side}",
-                name=f"log-likelihood (nats), {where}{unsure}",
-                value=nats,
-                spread=error,
-                better="higher",
-                **shared,
-            )
-        )
-        other = "upper" if side == "lower" else "lower"
-        figures.append(
-            Figure(
-                measure=f"bits_per_dimension_{other}",
-                name=f"bits per dimension, {'from above' if other == 'upper' else 'from below'}{unsure}",
-                value=-nats / size / math.log(2),
-                spread=error / size / math.log(2),
-                better="lower",
-                **shared,
-            )
-        )
-    return figures
+def _log_likelihood(
+    log_masses: Tensor, bracket: Bracket, size: int, measure: Measure, forced: str | None
+) -> list[Measurement]:
+    """Nats of rows of ``size`` values, and bits per dimension; an upper bound of one is a lower bound of the other."""
+    unsure, found = _unsure(bracket), []
+    mean, error = _mean(log_masses)
+    measure = partial(measure, note=_join(bracket.verdict, forced))
+    below, above = ("lower", "from below"), ("upper", "from above")
+    for (key, side), (other_key, other), log_z in ((below, above, bracket.upper), (above, below, bracket.lower)):
+        nats, name = mean - log_z, f"log-likelihood (nats), {side}{unsure}"
+        bits, bits_error = -nats / size / math.log(2), error / size / math.log(2)
+        bits_name = f"bits per dimension, {other}{unsure}"
+        found += [
+            measure(f"log_likelihood_{key}", name, nats, error, "higher"),
+            measure(f"bits_per_dimension_{other_key}", bits_name, bits, bits_error, "lower"),
+        ]
+    return found
 
 
-def _grid_figures(
-    run: Run,
-    data: Dataset,
-    base: Density,
-    log_masses: Tensor,
-    temperature: float,
-    common: dict[str, Any],
-) -> list[Figure]:
+def _by_grid(run: Run, data: Dataset, base: Density, log_masses: Tensor, measure: Measure) -> list[Measurement]:
     if isinstance(base, Uniform):
         low, high = base.low.expand(2).to(run.device), base.high.expand(2).to(run.device)
-        center, scale, where = (low + high) / 2, (high - low) / (2 * REACH), "grid of the chains' bounds"
+        center, scale, where = (low + high) / 2, (high - low) / (2 * HALF_WIDTH), "grid of the chains' bounds"
     else:
         rows = data.batch(torch.arange(len(data.train))).to(run.device)
-        center, scale, where = rows.mean(0), rows.std(0), f"grid of ±{REACH:g} standard deviations"
-    log_z, error = grid_log_z(run.energy, center, scale, temperature)
-    shared = {**common, "chain_length": None}
-    note = f"{where}; a coarser one differs by {error:.1e} nats"
-    nats = log_masses - log_z
-    spread = float(nats.std()) / math.sqrt(len(nats))
-    figures = [
-        Figure(measure="log_z_grid", name="log Z, grid integral", value=log_z, group="likelihood", note=note),
-        Figure(
-            measure="log_likelihood_grid",
-            name="log-likelihood (nats), grid integral",
-            value=float(nats.mean()),
-            spread=spread,
-            better="higher",
-            **{**shared, "note": note},
-        ),
+        center, scale, where = rows.mean(0), rows.std(0), f"grid of ±{HALF_WIDTH:g} standard deviations"
+    log_z, error = grid_log_z(run.energy, center, scale, temperature_of(run))
+    note, nats = f"{where}; a coarser one differs by {error:.1e} nats", log_masses - log_z
+    name = "log-likelihood (nats), grid integral"
+    found = [
+        Measurement("likelihood", "log_z_grid", "log Z, grid integral", log_z, note=note),
+        measure("log_likelihood_grid", name, *_mean(nats), "higher", note=note),
     ]
     if data.density is not None:
         exact = data.density.log_prob(data.test[: len(nats)]).double()
-        figures.append(
-            Figure(
-                measure="kl_divergence",
-                name="KL(data ‖ model) (nats), grid integral",
-                value=float((exact - nats).mean()),
-                spread=float((exact - nats).std()) / math.sqrt(len(nats)),
-                better="lower",
-                **{**shared, "note": note},
-            )
-        )
-    return figures
+        name = "KL(data ‖ model) (nats), grid integral"
+        found.append(measure("kl_divergence", name, *_mean(exact - nats), "lower", note=note))
+    return found
 
 
-def _joined(*notes: str | None) -> str:
+def _mean(values: Tensor) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    return float(values.mean()), float(values.std()) / math.sqrt(len(values))
+
+
+def _unsure(bracket: Bracket) -> str:
+    return "" if bracket.closed else ", not an estimate"
+
+
+def _join(*notes: str | None) -> str:
     return "; ".join(note for note in notes if note)

@@ -1,6 +1,8 @@
-"""Outlier detection: how well −E tells held-out data from what is not data."""
+"""Outlier detection: how well −E distinguishes held-out data from what is not data (AUROC)."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -8,65 +10,60 @@ from torch import Tensor
 from adance.data.dataset import Dataset
 from adance.data.load import load_for_model
 from adance.energies.analytic import Gaussian, Uniform
-from adance.evaluation.figures import Figure
+from adance.evaluation.measurement import Measurement
 from adance.training.run import Run
+
+TRAINING = "training rows"
+TRAINING_NOTE = "0.5 says that training rows are not distinguished from held-out ones"
 
 
 def auroc(inside: Tensor, outside: Tensor) -> float:
-    """``P(E(outlier) > E(datum)) + ½P(equal)``, from energies ``(n,)`` and ``(m,)``; 0.5 is chance, 1 perfect."""
-    ordered = inside.double().sort().values
-    outside = outside.double()
-    below = torch.searchsorted(ordered, outside)
-    up_to = torch.searchsorted(ordered, outside, right=True)
-    return float((below + up_to).double().mean() / (2 * len(ordered)))
+    """``P(E(outlier) > E(datum)) + ½P(equal)``, from energies ``(n,)`` and ``(m,)``; 0.5 is chance, 1 perfect.
+
+    An energy that is ``nan`` counts as infinite.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    energies = torch.cat([inside, outside]).double().nan_to_num(nan=torch.finfo(torch.float64).max)
+    return float(roc_auc_score(torch.arange(len(energies)) >= len(inside), energies.cpu()))
 
 
 def measure_outliers(
     run: Run, data: Dataset, given: Mapping[str, Tensor] | None = None, *, n: int = 1000, seed: int = 0
-) -> list[Figure]:
-    """AUROC of −E for held-out data against noise, interpolations, training rows, and the sets that are named.
+) -> list[Measurement]:
+    """AUROC of −E for held-out data against noise, interpolations, training rows, and the sets that are given.
 
-    *Noise* is uniform on [−1, 1] for images and the fitted normal law for vectors. *Interpolations* lie half-way
+    *Noise* is uniform on [−1, 1] for images and the fitted normal law for vectors. *Interpolations* are half-way
     between two held-out rows of different classes (any two, without labels). *Training rows* are no outliers: 0.5 says
-    that the model does not tell them from held-out ones.
+    that the model does not distinguish them from held-out ones.
 
     Args:
         run: The run.
-        data: Its data.
+        data: The run's data.
         given: Outlier sets ``(N, *event)`` by name, in the model's units.
-        n: Rows of each set at most.
-        seed: Seed of draws and of the choice of rows.
+        n: Largest number of rows of each set.
+        seed: Seed of the noise and of the choice of rows.
     """
     generator = torch.Generator().manual_seed(seed)
     inside = data.batch(_some(len(data.test), n, generator), "test")
     sets = {name: rows[_some(len(rows), n, generator)] for name, rows in (given or {}).items()}
     sets["interpolations"] = _interpolations(data, n, generator)
     sets["noise"] = _noise(data, n, generator)
-    sets["training rows"] = data.batch(_some(len(data.train), n, generator))
+    sets[TRAINING] = data.batch(_some(len(data.train), n, generator))
     energies = run.score(inside)
-    return [
-        Figure(
-            group="outliers",
-            measure="auroc",
-            name=f"AUROC of −E, {name}",
-            value=auroc(energies, run.score(x)),
-            better=None if name == "training rows" else "higher",
-            samples=name,
-            split="test",
-            n=len(x),
-            n_reference=len(inside),
-            seed=seed,
-            note="0.5 says that training rows are not told from held-out ones" if name == "training rows" else None,
-        )
-        for name, x in sets.items()
-    ]
+    measure = partial(Measurement, "outliers", "auroc", split="test", n_reference=len(inside), seed=seed)
+    found = []
+    for name, x in sets.items():
+        about: dict[str, Any] = {"note": TRAINING_NOTE} if name == TRAINING else {"better": "higher"}
+        found.append(measure(f"AUROC of −E, {name}", auroc(energies, run.score(x)), samples=name, n=len(x), **about))
+    return found
 
 
 def load_outliers(run: Run, names: Sequence[str]) -> dict[str, Tensor]:
     """Outlier sets ``(N, *event)`` in the model's units, by their names or paths.
 
     Raises:
-        InputError: A set cannot be read, or its events have another shape.
+        InputError: A set cannot be read, or its events have another shape than the run's.
     """
     return {name: load_for_model(name, run.data) for name in names}
 

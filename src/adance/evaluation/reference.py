@@ -1,4 +1,4 @@
-"""What samples are compared with: the features of real data, cached by the content of data and extractor."""
+"""The reference that samples are compared with: features of real data, cached by content of data and extractor."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,12 +8,12 @@ from torch import Tensor
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.cache import cache_folder, content_key, keep_tensors, read_tensors
+from adance.evaluation.cache import cache_folder, content_key, read_tensors, write_tensors
 from adance.evaluation.extractor import Extractor, extract
 
 Split = Literal["train", "test"]
 VERSION = "reference 1"
-KEPT_ROWS = 10_000
+MAX_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,40 +36,44 @@ class Reference:
 
     @classmethod
     def of(cls, features: Tensor, split: str = "given") -> "Reference":
-        """Of features ``(n, d)``.
+        """Moments of features ``(n, d)``, and up to 10,000 of the rows.
 
         Raises:
-            InputError: Fewer than two rows, which have no covariance.
+            InputError: There are fewer than two rows, which have no covariance.
         """
         if len(features) < 2:
             raise InputError(f"{len(features)} row(s) have no covariance; a distance needs at least 2")
         features = features.double()
         mean = features.mean(0)
-        centred = features - mean
-        covariance = centred.T @ centred / (len(features) - 1)
-        order = torch.randperm(len(features), generator=torch.Generator().manual_seed(0))[:KEPT_ROWS]
+        centered = features - mean
+        covariance = centered.T @ centered / (len(features) - 1)
+        order = torch.randperm(len(features), generator=torch.Generator().manual_seed(0))[:MAX_ROWS]
         return cls(len(features), mean, covariance, features[order], split)
 
 
 def load_reference(extractor: Extractor, data: Dataset, split: Split = "train") -> Reference:
-    """Features of one split of ``data``, from the cache where they are there."""
-    raw = data.train if split == "train" else data.test
-    if not extractor.kept:
+    """Features of one split of ``data``, from the cache if they are in it."""
+    if not extractor.cached:
         return Reference.of(_features(extractor, data, split), split)
+    raw = data.train if split == "train" else data.test
     key = content_key(VERSION, raw, data.transform.state(), extractor.identity())
     path = cache_folder("references", f"{key}.safetensors")
     kept = read_tensors(path)
     if kept is not None:
         return Reference(len(raw), kept["mean"], kept["covariance"], kept["rows"], split)
     made = Reference.of(_features(extractor, data, split), split)
-    keep_tensors(path, {"mean": made.mean, "covariance": made.covariance, "rows": made.rows})
+    write_tensors(path, {"mean": made.mean, "covariance": made.covariance, "rows": made.rows})
     return made
 
 
 def _features(extractor: Extractor, data: Dataset, split: Split) -> Tensor:
-    n = len(data.train if split == "train" else data.test)
-    parts = torch.split(torch.arange(n), extractor.batch_size)
+    parts = torch.split(torch.arange(split_size(data, split)), extractor.batch_size)
     return torch.cat([extract(extractor, as_events(data.batch(rows, split), data.kind)) for rows in parts])
+
+
+def split_size(data: Dataset, split: Split) -> int:
+    """Number of rows of a split."""
+    return len(data.train if split == "train" else data.test)
 
 
 def as_events(x: Tensor, kind: str) -> Tensor:

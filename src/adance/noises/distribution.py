@@ -11,13 +11,13 @@ from adance.randomness import drawing_from
 
 
 class FromDistribution:
-    """What ``distribution`` says, its batch axes taken as part of the event.
+    """A ``torch.distributions.Distribution`` as a noise; its batch axes are part of the event.
 
-    Draws come from the generator that is given; values outside the support have the log-density −∞, and no argument
-    is checked at every call, which would wait for the device.
+    Samples come from the given generator. Values outside the support have the log-density −∞. Arguments are not checked
+    at every call, since that would wait for the device.
 
     Args:
-        distribution: Where its tensors are, draws are made; it must be the device of training.
+        distribution: The distribution, with its tensors on the device of training.
     """
 
     def __init__(self, distribution: Distribution) -> None:
@@ -25,12 +25,12 @@ class FromDistribution:
         self.event_shape = distribution.batch_shape + distribution.event_shape
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
-        """``n`` independent draws ``(n, *event)``."""
+        """``n`` independent samples ``(n, *event)``."""
         with drawing_from(generator):
             return self.distribution.sample((n,))
 
     def log_prob(self, x: Tensor) -> Tensor:
-        """Normalised log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
         values: Tensor = self.distribution.log_prob(x)
         support = None
         with contextlib.suppress(NotImplementedError):

@@ -16,11 +16,11 @@ from adance.numbers import check_count
 FittedKind = Literal["gaussian", "uniform", "mixture"]
 
 IMAGE_RANGE = 1.2
-"""Half-width of the uniform noise on images: dequantized or noisy ones leave [−1, 1] a little."""
+"""Half-width of the uniform noise on images; dequantized or noisy images exceed [−1, 1] a little."""
 
 
 class FixedNoise(Noise):
-    """A density that is sampled exactly.
+    """Noise from a fixed density that is sampled exactly.
 
     Args:
         density: A ``torch.distributions.Distribution`` on the device of training, or any object with
@@ -35,7 +35,7 @@ class FixedNoise(Noise):
         """The noise itself.
 
         Raises:
-            InputError: Samples of a given distribution have another shape than ``data``, or are on another device.
+            InputError: Samples of the distribution have another shape than ``data``, or are on another device.
         """
         if isinstance(self.density, FromDistribution):
             _check(self.density, data)
@@ -56,18 +56,18 @@ class FittedNoise(NoiseRecipe):
     """A fixed noise that is fitted to the data.
 
     Args:
-        kind: ``gaussian``: the normal law with the data's mean and standard deviation in each axis. ``uniform``: the
-            uniform law on [−1.2, 1.2] for images, on the data's range and a tenth more for vectors. ``mixture``: a
-            mixture of normal laws.
-        components: Normal laws in a ``mixture``, at least 1.
+        kind: ``gaussian``: the normal distribution with the data's mean and standard deviation in each axis.
+            ``uniform``: the uniform distribution on [−1.2, 1.2] for images, and on the data's range plus a tenth on
+            either side for vectors. ``mixture``: a mixture of normal distributions.
+        components: Number of normal distributions in a ``mixture``, at least 1.
 
     Raises:
-        InputError: The kind is unknown, or there are fewer than one component.
+        InputError: ``kind`` is unknown, or ``components`` below 1.
     """
 
     def __init__(self, kind: FittedKind = "gaussian", components: int = 10) -> None:
         if kind not in get_args(FittedKind):
-            raise InputError(f"unknown noise {kind!r}; one of {', '.join(get_args(FittedKind))}")
+            raise InputError(f"unknown noise {kind!r}: use one of {', '.join(get_args(FittedKind))}")
         check_count("components", components)
         self.kind, self.components = kind, components
 
@@ -84,11 +84,11 @@ class FittedNoise(NoiseRecipe):
 def _check(density: FromDistribution, data: Tensor) -> None:
     if density.event_shape != data.shape[1:]:
         raise InputError(
-            f"the noise draws events of shape {tuple(density.event_shape)}, the data's have {tuple(data.shape[1:])}"
+            f"the noise has events of shape {tuple(density.event_shape)}, but the data {tuple(data.shape[1:])}"
         )
     device = density.sample(1, torch.Generator().manual_seed(0)).device
     if device != data.device:
-        raise InputError(f"the noise's distribution is on {device}, the data on {data.device}; make it there")
+        raise InputError(f"the noise's distribution is on {device}: move its tensors to {data.device}")
 
 
 def _widened(data: Tensor) -> tuple[float, float]:

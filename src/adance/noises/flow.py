@@ -18,7 +18,7 @@ BATCH = 256
 class Flow(NoiseRecipe):
     """A coupling flow on standardized, flattened events, first fitted to the data by maximum likelihood.
 
-    Fixed, it is a noise for NCE that covers the data closely. Adversarial, it is the noise of flow contrastive
+    A fixed flow is a noise for NCE that covers the data closely. An adversarial one is the noise of flow contrastive
     estimation (thesis 3.4): samples are f_φ(z) with their graph, so that the gradient in φ flows through them and
     through log p_φ on data and noise alike.
 
@@ -27,11 +27,11 @@ class Flow(NoiseRecipe):
         transforms: Coupling transforms in a row, at least 1.
         hidden: Widths of the hidden layers of each.
         fit_steps: Steps of Adam on the likelihood, with batches of 256.
-        fit_lr: Their learning rate, above 0.
-        adversarial: Train it against the model.
+        fit_lr: Learning rate of those steps, above 0.
+        adversarial: Train the flow against the model.
 
     Raises:
-        InputError: The kind is unknown, or a number is outside the range above.
+        InputError: ``kind`` is unknown, ``transforms`` below 1, ``fit_steps`` below 0, or ``fit_lr`` not above 0.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class Flow(NoiseRecipe):
         adversarial: bool = False,
     ) -> None:
         if kind not in ("spline", "affine"):
-            raise InputError(f"unknown kind of flow {kind!r}; spline or affine")
+            raise InputError(f"unknown kind of flow {kind!r}: use spline or affine")
         if not (transforms >= 1 and fit_steps >= 0 and fit_lr > 0):
             raise InputError(
-                f"a flow needs transforms ≥ 1, fit_steps ≥ 0 and fit_lr > 0, got {transforms}, {fit_steps}, {fit_lr}"
+                f"a flow needs transforms ≥ 1, fit_steps ≥ 0 and fit_lr > 0, got {transforms=}, {fit_steps=}, {fit_lr=}"
             )
         self.kind, self.transforms, self.hidden = kind, transforms, tuple(hidden)
         self.fit_steps, self.fit_lr, self.adversarial = fit_steps, fit_lr, adversarial
@@ -70,11 +70,11 @@ class Flow(NoiseRecipe):
 
 
 class FlowNoise(Noise):
-    """The law of a normalizing flow.
+    """Noise from a normalizing flow.
 
     Args:
-        flow: A lazy transform of zuko's from standardized events to normal ones, called without arguments.
-        standard: What standardizes events.
+        flow: A lazy zuko transform from standardized events to normal ones, called without arguments.
+        standard: The standardization of events.
     """
 
     def __init__(self, flow: nn.Module, standard: Standardizer) -> None:
@@ -96,7 +96,7 @@ class FlowNoise(Noise):
 
 
 def _flows() -> dict[str, Any]:
-    """zuko's flows by name; importing zuko turns off the checks of all of torch's distributions: turn them on again."""
+    """zuko's flows by name; restores the argument checks of torch's distributions, which importing zuko turns off."""
     checks = Distribution._validate_args
     from zuko.flows import MAF, NSF
 

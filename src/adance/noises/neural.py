@@ -21,7 +21,7 @@ from adance.randomness import weights_drawn_from
 
 
 class NeuralSampler(NoiseRecipe):
-    """``p_n = λ p_base + (1 − λ) p_φ``, see :class:`NeuralNoise`, for given data.
+    """Recipe of :class:`NeuralNoise`: ``p_n = λ p_base + (1 − λ) p_φ``.
 
     Args:
         base: The base noise, fitted to the data.
@@ -34,7 +34,8 @@ class NeuralSampler(NoiseRecipe):
         min_std: Lower bound of σ_φ, in standard deviations of the data; the smaller, the larger the bias.
 
     Raises:
-        InputError: A number is outside the range above, or the gradient is unknown.
+        InputError: ``base_weight`` is outside [0, 1), ``entropy`` below 0, ``marginal_draws`` or ``latent`` below 1,
+            ``min_std`` not above 0, or ``gradient`` unknown.
     """
 
     def __init__(
@@ -51,22 +52,22 @@ class NeuralSampler(NoiseRecipe):
         if not (0 <= base_weight < 1 and entropy >= 0 and marginal_draws >= 1 and min_std > 0):
             raise InputError(
                 "a neural sampler needs base_weight in [0, 1), entropy ≥ 0, marginal_draws ≥ 1 and min_std > 0, got "
-                f"{base_weight}, {entropy}, {marginal_draws}, {min_std}"
+                f"{base_weight=}, {entropy=}, {marginal_draws=}, {min_std=}"
             )
         if gradient not in ("reparameterized", "reinforce"):
-            raise InputError(f"unknown gradient {gradient!r}; reparameterized or reinforce")
+            raise InputError(f"unknown gradient {gradient!r}: use reparameterized or reinforce")
         if latent is not None:
             check_count("latent", latent)
         self.base, self.base_weight, self.latent, self.hidden = FittedNoise(base), base_weight, latent, tuple(hidden)
         self.gradient, self.entropy, self.marginal_draws, self.min_std = gradient, entropy, marginal_draws, min_std
 
     def resolve(self, event_shape: tuple[int, ...]) -> "NeuralSampler":
-        """With the dimension of z."""
+        """The recipe with the dimension of z filled in."""
         latent = self.latent or min(math.prod(event_shape), 64)
         return NeuralSampler(**{**self.init_args, "latent": latent})
 
     def build(self, data: Tensor, generator: torch.Generator | None = None) -> "NeuralNoise":
-        """A fresh sampler, and the base noise fitted to data ``(N, *event)``."""
+        """A new sampler, and the base noise fitted to data ``(N, *event)``."""
         base, dimension = self.base.build(data, generator), data[0].numel()
         latent = self.resolve(tuple(data.shape[1:])).init_args["latent"]
         widths, layers = [latent, *self.hidden], list[nn.Module]()
@@ -82,11 +83,11 @@ class NeuralSample(NoiseSample):
     """Samples of a :class:`NeuralNoise`.
 
     Attributes:
-        own: Which are the sampler's and not the base noise's ``(n,)``.
-        conditional: ``log p_φ(x|z)`` of the z that each came from ``(n,)``, for REINFORCE alone.
-        generator: Source of the z's that estimate the marginal.
+        own: Which samples come from the sampler and not from the base noise ``(n,)``.
+        conditional: ``log p_φ(x|z)`` of the z that each sample came from ``(n,)``, only for REINFORCE.
+        generator: Source of randomness for the z's that estimate the marginal.
         entropy: Weight of the entropy.
-        marginal: The estimate of ``log p_φ(x)`` ``(n,)``, once their energies have been computed.
+        marginal: The estimate of ``log p_φ(x)`` ``(n,)``, once the energies have been computed.
     """
 
     own: Tensor = field(kw_only=True)
@@ -96,7 +97,7 @@ class NeuralSample(NoiseSample):
     marginal: Tensor = field(init=False)
 
     def adversary_term(self, loss_of_each: Callable[[], Tensor]) -> Tensor:
-        """The entropy's, and with REINFORCE the whole gradient through the samples."""
+        """The entropy term, and with REINFORCE the gradient through the samples."""
         own, marginal = self.own, self.marginal
         count = own.sum()
         share = own.to(marginal.dtype) / count.clamp(min=1)
@@ -113,20 +114,20 @@ class NeuralSample(NoiseSample):
 class NeuralNoise(Noise):
     """``p_n = λ p_base + (1 − λ) p_φ`` with ``p_φ(x) = ∫ N(x; μ_φ(z), diag σ_φ²(z)) N(z; 0, I) dz``.
 
-    p_φ has no density in closed form. It is estimated as ``logsumexp_j log p_φ(x|z_j) − log m`` over m fresh z's at
-    every step. The estimate of p_φ is unbiased, its logarithm, and so log p_n, biased low, to second order by
+    p_φ has no density in closed form. It is estimated as ``logsumexp_j log p_φ(x|z_j) − log m`` over m new z's at every
+    step. The estimate of p_φ is unbiased. Its logarithm, and so log p_n, is biased low, to second order by
     ``½·Var(p̂_n)/p_n²``, which falls like 1/m and grows exponentially with the dimension. The model's energy and log Z
-    take over that bias.
+    inherit that bias.
 
-    Gradients in φ pass through the samples (``reparameterized``), or are REINFORCE's with the mean of the other samples
-    as baseline: unbiased too, of higher variance. Against mode collapse the adversary also maximizes ``entropy`` times
-    an estimate of the entropy of p_φ.
+    Gradients in φ pass through the samples (``reparameterized``), or are estimated by REINFORCE with the mean of the
+    other samples as baseline: also unbiased, with higher variance. Against mode collapse the adversary also maximizes
+    ``entropy`` times an estimate of the entropy of p_φ.
 
     Args:
-        settings: The numbers.
+        settings: The recipe.
         base: The base noise.
-        net: From z to the mean and the raw standard deviation of x.
-        standard: What standardizes events.
+        net: Network from z to the mean and the raw standard deviation of x.
+        standard: The standardization of events.
         latent: Dimension of z.
     """
 
@@ -137,7 +138,7 @@ class NeuralNoise(Noise):
         self.settings, self.base, self.standard, self.net, self.latent = settings, base, standard, net, latent
 
     def check_contrast(self, contrast: Contrast) -> None:
-        """REINFORCE needs each sample's own part of the loss.
+        """Check that REINFORCE can use the contrast: it needs the loss of each sample.
 
         Raises:
             InputError: The contrast's loss is not a sum over samples.
@@ -177,7 +178,7 @@ class NeuralNoise(Noise):
         return -torch.logaddexp(base, math.log1p(-self.settings.base_weight) + marginal)
 
     def _conditional_law(self, n: int, like: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """Mean and standard deviation of p_φ(·|z), standardized, ``(n, D)`` each, for n fresh z's."""
+        """Mean and standard deviation of p_φ(·|z), standardized, ``(n, D)`` each, for n new z's."""
         mean, raw = self.net(randn(n, self.latent, like, generator)).chunk(2, 1)
         return mean, softplus(raw) + self.settings.min_std
 

@@ -1,4 +1,4 @@
-"""What a noise is: it can be sampled, and has an energy, perhaps without its constant."""
+"""The base classes of noises: a noise can be sampled and has an energy, normalized or not."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -16,31 +16,31 @@ R = TypeVar("R", bound="NoiseRecipe")
 
 @dataclass(eq=False)
 class NoiseSample:
-    """Noise samples of one batch, with what their noise must know of them when it gives their energies.
+    """Noise samples of one batch, with the information that the noise needs to compute their energies.
 
     Attributes:
         x: The samples ``(n, *event)``.
-        from_model: Whether they are the model's own, as it is at this step: then its energies are the noise's too.
+        from_model: Whether they are samples of the model at this step, so that the noise's energies equal the model's.
     """
 
     x: Tensor
     from_model: bool = False
 
     def adversary_term(self, loss_of_each: Callable[[], Tensor]) -> Tensor | None:
-        """A term of the loss for the parameters of a trained noise alone, or ``None``.
+        """A term of the loss that only the parameters of a trained noise see, or ``None``.
 
-        ``loss_of_each()`` is the part ``(n,)`` of the loss that each sample contributes, times n, without a graph.
+        ``loss_of_each()`` returns n times the contribution of each sample to the loss ``(n,)``, without a graph.
         """
         return None
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How far a batch of data and noise has been told apart, each number computed when it is asked for.
+    """How well the model distinguishes a batch of data from noise; each number is computed when called.
 
     Attributes:
         data_weight: The mean weight of data in the gradient (:meth:`Contrast.pull`).
-        noise_share: The effective share of the noise samples, weighted to follow the model.
+        noise_share: The effective sample share of the noise samples, weighted to follow the model.
     """
 
     data_weight: Callable[[], Tensor]
@@ -51,7 +51,7 @@ class NoiseRecipe(Configurable, ABC):
     """How to make a noise for given data."""
 
     def resolve(self: R, event_shape: tuple[int, ...]) -> R:
-        """The same recipe with every open number chosen."""
+        """The same recipe with every open number filled in."""
         return self
 
     @abstractmethod
@@ -60,14 +60,14 @@ class NoiseRecipe(Configurable, ABC):
 
 
 class Noise(NoiseRecipe, nn.Module):
-    """A law with density ``exp(−energy/temperature)``, normalized or not.
+    """A distribution with density ``exp(−energy/temperature)``, normalized or not.
 
     Parameters that require gradients are trained against the model: they maximize the objective's loss. Samples and
     energies then carry their graph.
     """
 
     temperature: float = 1.0
-    """T at which the noise's energies form its density."""
+    """T of the noise's density ``exp(−energy/T)``."""
 
     normalized: bool = True
     """Whether ``exp(−energy/T)`` integrates to one."""
@@ -76,14 +76,14 @@ class Noise(NoiseRecipe, nn.Module):
     """Energy gradients spent on samples so far."""
 
     def build(self, data: Tensor, generator: torch.Generator | None = None) -> "Noise":
-        """The noise itself: it needs nothing of the data."""
+        """The noise itself, since it does not depend on the data."""
         return self
 
     def check_contrast(self, contrast: Contrast) -> None:
         """Check that ``contrast`` can be used with this noise.
 
         Raises:
-            InputError: It cannot.
+            InputError: The contrast cannot be used with this noise.
         """
 
     @abstractmethod
@@ -97,11 +97,11 @@ class Noise(NoiseRecipe, nn.Module):
 
     @abstractmethod
     def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
-        """The noise's energies ``(M,)`` of ``x`` ``(M, *event)``; with ``sample``, the last rows of ``x`` are its."""
+        """The noise's energies ``(M,)`` of ``x`` ``(M, *event)``, whose last rows are ``sample``, if given."""
 
     def after_step(self, energy: nn.Module, step: int, separation: Separation) -> None:
-        """Called after optimizer step number ``step``, counted from 1, with what the step's batch showed."""
+        """Called after optimizer step number ``step``, counted from 1, with the separation of its batch."""
 
     def metrics(self) -> dict[str, Tensor]:
-        """Numbers worth logging."""
+        """Metrics to log."""
         return {}

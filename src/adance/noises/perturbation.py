@@ -15,14 +15,14 @@ Bandwidth = float | Literal["scaled"]
 
 
 class Perturbation(NoiseRecipe):
-    """``y = x + σξ`` for each datum x, see :class:`PerturbationNoise`.
+    """Recipe of :class:`PerturbationNoise`: ``y = x + σξ`` for each datum x.
 
     Args:
         bandwidth: σ for all axes; ``scaled`` sets ``σᵢ = sᵢ/√D`` in axis i of D, at least 1e-3, with the data's
             standard deviation sᵢ: for normal data the expected log-ratio of a pair is then ½ for any D.
 
     Raises:
-        InputError: The bandwidth is neither ``scaled`` nor a finite number above 0.
+        InputError: ``bandwidth`` is neither ``scaled`` nor a finite number above 0.
     """
 
     def __init__(self, bandwidth: Bandwidth = "scaled") -> None:
@@ -39,9 +39,9 @@ class Perturbation(NoiseRecipe):
 
 
 class PerturbationNoise(Noise):
-    """``y = x + σξ`` for each datum x: a symmetric p_n(y|x), which cancels from the ratio of a pair: its energy is 0.
+    """``y = x + σξ`` for each datum x: symmetric, so p_n(y|x) cancels and the energy is 0.
 
-    If σ is too small or too large the gradient vanishes (thesis 3.1).
+    If σ is too small or too large, the gradient vanishes (thesis 3.1).
 
     Args:
         std: σ ``(*event)``.
@@ -55,7 +55,7 @@ class PerturbationNoise(Noise):
         self.register_buffer("std", std)
 
     def check_contrast(self, contrast: Contrast) -> None:
-        """Only a pair of a datum and its own perturbation can be told apart.
+        """Check that the contrast compares a datum only with its own perturbations.
 
         Raises:
             InputError: The contrast is not :class:`Conditional`.
@@ -66,7 +66,7 @@ class PerturbationNoise(Noise):
     def sample(
         self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
     ) -> NoiseSample:
-        """``n/B`` perturbations of each datum of ``data`` ``(B, *event)``, those of one datum in succession."""
+        """``n/B`` perturbations of each datum of ``data`` ``(B, *event)``, grouped by datum."""
         centers = data.repeat_interleave(n // len(data), 0)
         draws = torch.randn(centers.shape, generator=generator, dtype=data.dtype, device=data.device)
         return NoiseSample(centers + self.std * draws)

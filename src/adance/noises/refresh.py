@@ -15,21 +15,21 @@ STALE_WEIGHT = 0.2
 """With ``auto``, a snapshot is stale when the weight of data has fallen to this share of its first value."""
 
 LEAST_SHARE = 0.5
-"""With ``auto`` and reweighted chains, it is stale when less than this effective share of them would be left."""
+"""With ``auto`` and reweighted chains, a snapshot is stale when their effective share would fall below this."""
 
 
 def check_interval(interval: object) -> None:
     """Check an interval.
 
     Raises:
-        InputError: It is neither ``auto`` nor a whole number of at least 1.
+        InputError: ``interval`` is neither ``auto`` nor a whole number of at least 1.
     """
     if not (interval == "auto" or (is_whole(interval) and interval >= 1)):  # type: ignore[operator]
         raise InputError(f"interval must be a number of optimizer steps, at least 1, or 'auto', got {interval!r}")
 
 
 def longest_interval(interval: Interval) -> int:
-    """K, or the greatest value that it can take with ``auto``."""
+    """K, or its maximum with ``auto``."""
     return LONGEST if interval == "auto" else int(interval)
 
 
@@ -38,14 +38,14 @@ class RefreshRule:
 
     Args:
         interval: K ≥ 1, or ``auto``.
-        reweights: Whether chains are reweighted at each refresh, which decides what ``auto`` looks at.
+        reweights: Whether chains are reweighted at each refresh, which decides what ``auto`` depends on.
 
     Raises:
-        InputError: The interval is neither.
+        InputError: ``interval`` is neither ``auto`` nor a whole number of at least 1.
 
     Attributes:
         adaptive: Whether the interval is ``auto``.
-        interval: K; with ``auto`` its greatest value.
+        interval: K; with ``auto`` its maximum.
         count: Refreshes so far.
     """
 
@@ -55,7 +55,7 @@ class RefreshRule:
         self.age, self.count, self._first_weight = 0, 0, 0.0
 
     def due(self, step: int, separation: Separation) -> bool:
-        """Whether to refresh after optimizer step number ``step``, counted from 1, whose batch showed ``separation``.
+        """Whether to refresh after optimizer step number ``step``, counted from 1, whose batch has this ``separation``.
 
         With ``auto`` it waits for the device.
         """
@@ -75,7 +75,7 @@ class RefreshRule:
         return weight < STALE_WEIGHT * self._first_weight
 
     def state(self) -> list[float]:
-        """What another needs to continue from here."""
+        """The state, to continue from here."""
         return [self.age, self.count, self._first_weight]
 
     def restore(self, state: list[float]) -> None:

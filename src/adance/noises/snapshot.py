@@ -29,30 +29,31 @@ class PoolSample(NoiseSample):
 
 
 class Snapshot(Noise):
-    """The mixture, in equal parts, of the model as it was at the last m refreshes.
+    """An equal mixture of frozen copies of the model, taken at the last m refreshes.
 
-    Chains are run on the newest snapshot only; the pools of the earlier ones are kept, and samples come from all. The
-    energy is ``−T log((1/m) Σᵢ exp(−Eᵢ/T))``: the snapshots' unknown log Z are taken as equal, which holds the better
-    the less the model still moves. If they differ by c, the mixture is contrasted as if its parts were weighted by e^c;
-    at a chain's small T that is nearly the minimum of the energies. Each step costs m frozen energies. The noise of
-    earlier snapshots keeps the model from returning to where it was: at a long interval it could otherwise gain from
-    one snapshot what it lost to the one before.
+    Chains run on the newest snapshot only. The pools of the earlier ones are kept, and samples come from all pools. The
+    energy is ``−T log((1/m) Σᵢ exp(−Eᵢ/T))``: the snapshots' unknown log Z are assumed to be equal, which is more
+    accurate the less the model still moves. If they differ by c, the effect is that of a mixture with weights e^c; at
+    the small T of the chains it is nearly the minimum of the energies. Each step evaluates m frozen copies. The noise
+    of earlier snapshots keeps the model from returning to where it was: without them, at a long interval, each snapshot
+    can undo what the one before taught.
 
     At ``interval=1`` the noise is the model itself, and its energies are the model's own.
 
     Args:
         energy: The model.
-        chains: What runs chains on its snapshots, made for the first one.
+        chains: Runs chains on the snapshots; made for the first one.
         data: Data ``(N, *event)``, whose dtype and device the samples have.
-        interval: K ≥ 1, optimizer steps between refreshes, or ``auto``: when the mean weight of a batch of data in the
-            gradient has fallen to a fifth of its value in the snapshot's first batch; for reweighted chains, when
-            weights would leave an effective share of less than half of them; or after 50 steps.
+        interval: K ≥ 1, optimizer steps between refreshes, or ``auto``: refresh when the mean weight of a batch of data
+            in the gradient has fallen to a fifth of its value in the snapshot's first batch; for reweighted chains,
+            when their effective share falls below a half; or after 50 steps.
         pool: Chains run at each refresh, from which batches are drawn without repeats until the pool is used up and
             shuffled again. 0: a fresh batch every step.
         snapshots: m ≥ 1; more than one needs a pool.
 
     Raises:
-        InputError: The interval, the pool or m is outside the range above.
+        InputError: ``interval`` is neither ``auto`` nor at least 1, ``pool`` is below 0, ``snapshots`` below 1, or more
+            than 1 without a pool.
     """
 
     normalized = False
@@ -70,7 +71,7 @@ class Snapshot(Noise):
         check_count("pool", pool, 0)
         check_count("snapshots", snapshots)
         if pool == 0 and snapshots > 1:
-            raise InputError("a mixture of snapshots draws from their pools: use a pool of more than 0, or snapshots=1")
+            raise InputError("a mixture of snapshots needs a pool: use a pool above 0, or snapshots=1")
         self.chains, self.pool_size, self.snapshots = chains, pool, snapshots
         self.rule = RefreshRule(interval, chains.starts.kind == "reweighted")
         self.frozen = freeze(energy)
@@ -80,7 +81,7 @@ class Snapshot(Noise):
 
     @property
     def temperature(self) -> float:  # type: ignore[override]
-        """The chain's."""
+        """The temperature of the chains."""
         return self.chains.kernel.temperature
 
     @property
@@ -90,14 +91,14 @@ class Snapshot(Noise):
 
     @property
     def energy_gradients(self) -> int:  # type: ignore[override]
-        """Those of all chains so far."""
+        """Energy gradients of all chains so far."""
         return self.chains.gradients
 
     def check_contrast(self, contrast: Contrast) -> None:
-        """``auto`` without reweighted chains looks at weights of data that fall as they are told apart.
+        """Check that ``interval='auto'`` without reweighted chains gets a contrast with bounded weights.
 
         Raises:
-            InputError: The contrast's do not.
+            InputError: The contrast's weights are not bounded.
         """
         if self.rule.adaptive and not (self.rule.reweights or contrast.saturates):
             name = type(contrast).__name__
@@ -109,13 +110,13 @@ class Snapshot(Noise):
     def sample(
         self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
     ) -> PoolSample:
-        """``n`` ends of chains ``(n, *event)``, fresh ones or the next of the pool.
+        """``n`` ends of chains ``(n, *event)``, newly run or the next of the pool.
 
         Raises:
             InputError: ``n`` is larger than the pool.
         """
         if n > self.pool_size > 0:
-            raise InputError(f"{n} noise samples cannot be drawn from a pool of {self.pool_size}; make the pool larger")
+            raise InputError(f"cannot take {n} noise samples from a pool of {self.pool_size}: make the pool larger")
         if self._refreshed:
             self.chains.follow(self.frozen, generator)
             if self.pool_size:
@@ -133,7 +134,7 @@ class Snapshot(Noise):
     def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
         """The mixture's energies ``(M,)``; those of a pool's samples are computed once for each snapshot.
 
-        They are computed together with data, as the model's are: right after a refresh both are equal to the last bit.
+        They are computed together with data, as the model's are: right after a refresh both are bit-identical.
         """
         taken = sample.taken if isinstance(sample, PoolSample) else None
         if taken is None:
@@ -151,7 +152,7 @@ class Snapshot(Noise):
         T, parts = self.temperature, [self.frozen, *self.earlier[: self._kept]]
         energies = torch.stack([evaluate(part, x) for part in parts])
         least = energies.amin(0)
-        # less the least one, so that equal snapshots give exactly their own energy
+        # minus the smallest, so that equal snapshots give exactly their own energy
         return least if T == 0 else least - T * ((least - energies) / T).exp().mean(0).log()
 
     def after_step(self, energy: nn.Module, step: int, separation: Separation) -> None:
@@ -166,12 +167,12 @@ class Snapshot(Noise):
         self._refreshed = True
 
     def metrics(self) -> dict[str, Tensor]:
-        """Those of the chains, and with ``auto`` the number of refreshes so far."""
+        """Metrics of the chains, and with ``auto`` the number of refreshes so far."""
         count = {"refreshes": torch.tensor(self.rule.count, dtype=torch.int64)} if self.rule.adaptive else {}
         return self.chains.metrics() | count
 
     def get_extra_state(self) -> Tensor:
-        """What is neither weight nor buffer: whether it was just refreshed, snapshots kept so far, the rule's state."""
+        """State that is neither weight nor buffer: whether just refreshed, number of snapshots, refresh rule."""
         return torch.tensor([self._refreshed, self._kept, *self.rule.state()], dtype=torch.float64)
 
     def set_extra_state(self, state: Tensor) -> None:

@@ -37,5 +37,5 @@ def standard_normal_log_prob(z: Tensor) -> Tensor:
 
 
 def randn(n: int, dimension: int, like: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Standard normal draws ``(n, dimension)`` of the dtype and device of ``like``."""
+    """Standard normal samples ``(n, dimension)`` of the dtype and device of ``like``."""
     return torch.randn((n, dimension), generator=generator, dtype=like.dtype, device=like.device)

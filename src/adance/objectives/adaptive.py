@@ -55,7 +55,7 @@ class _Adaptive(Recipe):
     center: bool | None = None
 
     def __post_init__(self) -> None:
-        """Check the numbers that are given."""
+        """Check the arguments that are set."""
         buffer = BUFFER if self.buffer is None else self.buffer
         check_starts(self.start or "rejuvenated", self.rejuvenation or 0.0, buffer)
         check_interval("auto" if self.interval is None else self.interval)
@@ -65,7 +65,7 @@ class _Adaptive(Recipe):
         check_count("pool", self.pool or 0, 0)
         check_count("snapshots", 1 if self.snapshots is None else self.snapshots)
         if self.pool == 0 and (self.snapshots or 1) > 1:
-            raise InputError("a mixture of snapshots draws from their pools: use a pool of more than 0, or snapshots=1")
+            raise InputError("a mixture of snapshots needs a pool: use a pool above 0, or snapshots=1")
         if self.center and self.margin:
             raise InputError(
                 "center=True removes any constant from the log-ratio, so it cannot be combined with a margin"
@@ -75,17 +75,17 @@ class _Adaptive(Recipe):
 
     @abstractmethod
     def _contrast(self) -> Bregman:
-        """What turns log-ratios into a loss.
+        """The contrast.
 
         Raises:
-            InputError: Ψ is unknown, or ν below 1.
+            InputError: ``psi`` is unknown, or ``noises`` below 1.
         """
 
     def resolve(self: A, setting: Setting) -> A:
-        """With the defaults of :mod:`adance.defaults`.
+        """The recipe with every ``None`` filled in from :mod:`adance.defaults`.
 
         Raises:
-            InputError: The numbers do not fit each other, the batch or the energy.
+            InputError: The arguments do not fit each other, the batch or the energy.
         """
         chosen = self._choose(setting)
         return replace(
@@ -97,7 +97,7 @@ class _Adaptive(Recipe):
         )
 
     def chain_plan(self, setting: Setting) -> ChainPlan:
-        """Its chains: a pool at every refresh, or a batch at every step."""
+        """The chains in training: a pool at every refresh, or a batch at every step."""
         return self._choose(setting).snapshot.plan(setting)
 
     def _choose(self, setting: Setting) -> "_Chosen":
@@ -131,7 +131,7 @@ class _Adaptive(Recipe):
 
 @dataclass(frozen=True)
 class _Chosen:
-    """What an adaptive objective is built of, with no number left open."""
+    """The parts of an adaptive objective, with every number filled in."""
 
     snapshot: SnapshotRecipe
     ratio_temperature: float
@@ -159,12 +159,12 @@ class AdaNCE(_Adaptive):
 
     With ``r = (E_m(x) − E_θ(x) − δ)/T − c``, ``(B,)`` on data and ``(B, ν)`` on noise, the loss is
     ``−E_data[log σ(r − log ν)] − ν E_noise[log σ(log ν − r)]``, times T. c is fitted in each batch: it stands for the
-    unknown log(Z_θ/Z_m). T says how far one snapshot's chains may move the model: solved to its end, that problem has
-    ``E_θ = E_m − T log(p_data/p_m)`` up to a constant. docs/long-intervals.md says more.
+    unknown log(Z_θ/Z_m). T limits how far the chains of one snapshot move the model: the exact solution for one
+    snapshot is ``E_θ = E_m − T log(p_data/p_m)`` up to a constant. See docs/long-intervals.md.
 
     Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` it is maximum likelihood.
-    Choose it for images and if no noise covers the data: it needs no second model, and with reused pools fewer chains
-    than likelihood. Every ``None`` is chosen by the table in :mod:`adance.defaults`.
+    Choose it for images, and for data that no simple noise covers: it needs no second model, and with reused pools
+    fewer chains than maximum likelihood. Every ``None`` is filled in from :mod:`adance.defaults`.
 
     Args:
         sampler: Kernel of the noise's chains, or some of the default one's arguments, such as ``{"steps": 10}``. By
@@ -174,24 +174,24 @@ class AdaNCE(_Adaptive):
             one, see :class:`~adance.noises.Snapshot`. By default 10 for images, ``auto`` for reweighted chains, 50 for
             other vectors.
         ratio_temperature: T of the ratio. By default the chain's for reweighted chains or without ``center``; else
-            0.005 for images, about what one step of a chain descends, and 0.01 of the chain's for vectors. The thesis
-            has 1.
-        margin: δ in units of energy, which replaces c; by default 0, and 0.01 without ``center`` at K > 1.
-        pool: Chains run for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: a fresh batch every step, as
-            Algorithm 3.1 has it.
-        start: Where chains start. By default ``reweighted`` for vectors whose chains are exact: all that are kept are
-            resampled at each refresh by how much likelier the new snapshot makes them, so that they follow the model
-            though they never cross between its modes (Carbone et al. 2023). Else ``rejuvenated``: the ends of earlier
-            chains, of which a share starts afresh. See :class:`~adance.samplers.ChainStarts`.
+            0.005 for images, about the descent of one step of a chain, and 0.01 of the chain's for vectors. The thesis
+            uses 1.
+        margin: δ in units of energy, instead of c; by default 0, and 0.01 without ``center`` at K > 1.
+        pool: Chains run for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: fresh chains at every step, as in
+            Algorithm 3.1.
+        start: Where chains start. By default ``reweighted`` for vectors with exact chains: at each refresh the buffer
+            is resampled by how much likelier the new snapshot makes each chain, so that chains follow the model without
+            crossing between its modes (Carbone et al. 2023). Otherwise ``rejuvenated``: the ends of earlier chains, of
+            which a share restarts from noise. See :class:`~adance.samplers.ChainStarts`.
         rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Given alone, it selects
             ``rejuvenated``.
-        buffer: Chains kept between snapshots; by default 5,000, or a pool if that is more.
+        buffer: Chains kept between snapshots; by default 5,000, or the pool size if that is larger.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-        snapshots: m: the noise is a mixture of the last m snapshots, their log Z taken as equal. By default 3 for
-            images at a fixed K over 10 with a fitted c, where it keeps the model from going back and forth; else 1.
-        center: Fit c; by default if no ``margin`` is given and K is not 1, at which c is 0 anyway. Without it c is 0.
+        snapshots: m: the noise is a mixture of the last m snapshots, whose log Z are assumed to be equal. By default 3
+            for images at a fixed K over 10 with a fitted c, where it keeps the model from oscillating; otherwise 1.
+        center: Fit c, by default if no ``margin`` is given and K is not 1 (where c is 0 anyway). ``False``: c is 0.
 
     Raises:
         InputError: ``interval``, ``noises``, ``buffer`` or ``snapshots`` is below 1, ``pool``, ``ratio_temperature`` or
@@ -209,31 +209,31 @@ class AdaBRM(_Adaptive):
     """Self-adapting Bregman ratio matching (thesis 4.10): any convex Ψ, with an earlier copy of the model as noise.
 
     The loss is ``E_noise[S0(r)] − E_data[S1(r)]`` with ``r = (E_m(x) − E_θ(x) − δ)/T − c``, ``(B,)`` on data and
-    ``(B, ν)`` on noise, times T; c as for :class:`AdaNCE`.
+    ``(B, ν)`` on noise, times T; c as in :class:`AdaNCE`.
 
     Estimates the density up to its constant, at the chain's temperature. With ``interval=1`` its gradient is Ψ''(1)
-    times maximum likelihood's for any Ψ. Choose it to compare Ψ; with the logistic Ψ it is AdaNCE, which is the one
-    whose snapshots of images can be kept longest.
+    times maximum likelihood's for any Ψ. Choose it to compare Ψ. With the logistic Ψ it is AdaNCE, which allows the
+    longest intervals on images.
 
     Args:
-        psi: Ψ by name, or a Bregman object, which has its own number of noises.
-        sampler: As for :class:`AdaNCE`.
-        interval: As for :class:`AdaNCE`; ``auto`` for the logistic Ψ or reweighted chains.
-        ratio_temperature: T of the ratio; by default as for :class:`AdaNCE`, but 1 for a Ψ with unbounded weights
+        psi: Ψ by name, or a Bregman object, with its own number of noise samples.
+        sampler: As in :class:`AdaNCE`.
+        interval: As in :class:`AdaNCE`; ``auto`` for the logistic Ψ or reweighted chains.
+        ratio_temperature: T of the ratio; by default as in :class:`AdaNCE`, but 1 for a Ψ with unbounded weights
             unless chains are reweighted.
-        margin: δ in units of energy; by default as for :class:`AdaNCE`.
-        pool: As for :class:`AdaNCE`.
-        start: As for :class:`AdaNCE`.
-        rejuvenation: As for :class:`AdaNCE`.
-        buffer: As for :class:`AdaNCE`.
+        margin: δ in units of energy; by default as in :class:`AdaNCE`.
+        pool: As in :class:`AdaNCE`.
+        start: As in :class:`AdaNCE`.
+        rejuvenation: As in :class:`AdaNCE`.
+        buffer: As in :class:`AdaNCE`.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-        snapshots: As for :class:`AdaNCE`, by default 1 for a Ψ with unbounded weights.
-        center: As for :class:`AdaNCE`.
+        snapshots: As in :class:`AdaNCE`, by default 1 for a Ψ with unbounded weights.
+        center: As in :class:`AdaNCE`.
 
     Raises:
-        InputError: Psi is unknown, or a number is outside the ranges of :class:`AdaNCE`.
+        InputError: ``psi`` is unknown, or an argument is outside the range given for :class:`AdaNCE`.
     """
 
     psi: Psi | Bregman = "kl"

@@ -19,28 +19,28 @@ class ACE(TwoParts):
     """Adversarial contrastive estimation (thesis 3.3): the noise is an implicit neural sampler mixed with a base noise.
 
     NCE's loss, ``−E_data[log σ(r − log ν)] − ν E_n[log σ(log ν − r)]`` with ``r = −E(x) − log Z − log p̂_n(x)``,
-    ``(B,)`` on data and ``(B, ν)`` on noise, is minimised by the energy and maximised by the sampler.
+    ``(B,)`` on data and ``(B, ν)`` on noise, is minimized by the energy and maximized by the sampler.
 
-    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1, with the bias of ``log p̂_n``, which is low by
-    about ``½·Var(p̂_n)/p_n²`` for m draws: energies come out high by it where the sampler makes the noise. Choose it
-    where neither chains nor a flow will do; it does not scale to many dimensions.
+    Estimates the normalized density ``exp(−E(x) − log Z)``, at T = 1, with the bias of ``log p̂_n``, which is too low
+    by about ``½·Var(p̂_n)/p_n²`` for m draws: energies are too high by as much where the noise comes from the sampler.
+    Choose it if neither chains nor a flow are possible; it does not scale to many dimensions.
 
     Args:
         base: The base noise: ``gaussian``, ``uniform`` or ``mixture``, fitted to the data.
-        base_weight: λ, the base noise's share.
+        base_weight: λ, the share of the base noise.
         noises: ν, noise samples per datum.
         latent: Dimension of z; by default the event's, at most 64.
         hidden: Widths of the sampler's hidden layers.
         gradient: ``reparameterized``, or ``reinforce``.
         entropy: Weight of the sampler's entropy, against mode collapse.
-        marginal_draws: m, latent draws that p_φ is estimated with.
+        marginal_draws: m, number of latent samples that estimate p_φ.
         min_std: Lower bound of the sampler's σ, in standard deviations of the data.
-        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
 
     Raises:
         InputError: ``noises``, ``latent`` or ``marginal_draws`` is below 1, ``base_weight`` outside [0, 1), ``entropy``
-            below 0, ``min_std`` not above 0, or a name unknown.
+            below 0, ``min_std`` not above 0, or ``base`` or ``gradient`` unknown.
     """
 
     base: FittedKind = "gaussian"
@@ -56,7 +56,7 @@ class ACE(TwoParts):
     normalize: bool = True
 
     def resolve(self, setting: Setting) -> "ACE":
-        """With the dimension of z."""
+        """The recipe with the dimension of z filled in."""
         return replace(self, latent=self._noise().resolve(setting.event_shape).latent)
 
     def parts(self) -> tuple[Contrast, NoiseRecipe]:
@@ -81,11 +81,11 @@ class FCE(TwoParts):
     """Flow contrastive estimation (thesis 3.4): the noise is a normalizing flow that is trained against the model.
 
     NCE's loss, ``−E_data[log σ(r − log ν)] − ν E_φ[log σ(log ν − r)]`` with ``r = −E(x) − log Z − log p_φ(x)``,
-    ``(B,)`` on data and ``(B, ν)`` on noise, is minimised by the energy and maximised by the flow, whose gradient
+    ``(B,)`` on data and ``(B, ν)`` on noise, is minimized by the energy and maximized by the flow, whose gradient
     passes through its samples and its densities.
 
-    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1. Choose it for a density in some more dimensions
-    than a fixed noise covers; the flow begins as a good noise and is kept close to the model. It costs a second model.
+    Estimates the normalized density ``exp(−E(x) − log Z)``, at T = 1. Choose it for a density in more dimensions than a
+    fixed noise covers: the flow starts as a good noise and is kept close to the model. It costs a second model.
 
     Args:
         noises: ν, noise samples per datum.
@@ -93,11 +93,11 @@ class FCE(TwoParts):
         transforms: Coupling transforms of the flow.
         hidden: Widths of the hidden layers of each.
         fit_steps: Steps of maximum likelihood before training.
-        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
 
     Raises:
-        InputError: ``noises`` or ``transforms`` is below 1, ``fit_steps`` below 0, or the kind unknown.
+        InputError: ``noises`` or ``transforms`` is below 1, ``fit_steps`` below 0, or ``kind`` unknown.
     """
 
     noises: int = 1

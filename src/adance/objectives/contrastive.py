@@ -27,21 +27,21 @@ class Contrastive(Objective):
     """Distinguishes data from noise by the log-ratio ``r(x) = (E_n(x) − E_θ(x))/T − c``.
 
     The loss is the contrast of r on data and on noise, times T (so that gradients keep their scale), divided by Ψ''(1)
-    if ``normalize``. At T = 0 it is the contrast's limit. Both energies are computed in float32 or better. The loss is
-    NaN if a datum is outside the noise's support, as it can be with uniform noise.
+    if ``normalize``. At T = 0 it is the contrast's limit for T → 0. Both energies are computed in float32 or better.
+    The loss is NaN if a datum is outside the noise's support, as it can be with uniform noise.
 
-    A noise that has parameters to train maximizes the very same loss, by ``adversary_parameters()``.
+    A noise with parameters to train maximizes the same loss, through ``adversary_parameters()``.
 
     Args:
-        contrast: What turns log-ratios into a loss.
-        noise: What data are distinguished from.
-        log_ratio: At which temperature the energies are compared, and what becomes of the constant; by default T is the
-            noise's if the contrast's weights are bounded, else 1, and c is 0.
-        normalize: Divide by the contrast's curvature Ψ''(1), so that learning rates compare between contrasts.
-        energy_penalty: α ≥ 0 of a term ``α·(mean E₊² + mean E₋²)``.
+        contrast: The contrast: turns log-ratios into a loss.
+        noise: The noise that data are distinguished from.
+        log_ratio: The temperature of the ratio and the treatment of the constant. By default c = 0, and T is that of
+            the noise if the contrast's weights are bounded, otherwise 1.
+        normalize: Divide by the contrast's curvature Ψ''(1), so that learning rates are comparable between contrasts.
+        energy_penalty: Weight α ≥ 0 of a term ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
-        InputError: α is negative or not finite, or the parts do not fit together.
+        InputError: ``energy_penalty`` is below 0 or not finite, or the parts do not fit together.
     """
 
     def __init__(
@@ -73,34 +73,34 @@ class Contrastive(Objective):
 
     @property
     def energy_gradients(self) -> int:
-        """Those of the noise's chains."""
+        """Energy gradients spent on the noise's chains so far."""
         return self.noise.energy_gradients
 
     @property
     def self_normalizing(self) -> bool:
-        """Whether it learns the normalized density: the noise's constant is known, and does not cancel."""
+        """Whether the objective learns the normalized density: the noise's constant is known and does not cancel."""
         known = self.noise.normalized and not self.contrast.ignores_constant
         return known and self.temperature == self.noise.temperature
 
     def adversary_parameters(self) -> list[nn.Parameter]:
-        """The noise's parameters that are trained."""
+        """The trainable parameters of the noise."""
         return [parameter for parameter in self.noise.parameters() if parameter.requires_grad]
 
     def log_normalizer(self) -> Tensor | None:
-        """The learned log Z, 0 if the energy must normalize itself, ``None`` if no density is claimed."""
+        """The learned log Z; 0 if the energy must normalize itself; ``None`` if the model is not normalized."""
         if self.log_ratio.log_z is not None:
             return self.log_ratio.log_z.detach().clone()
         return torch.zeros(()) if self.self_normalizing else None
 
     @torch.no_grad()
     def start(self, energy: nn.Module, data: Tensor, generator: torch.Generator | None = None) -> None:
-        """Set log Z to ``log E_n[exp(−E)/p_n]`` on up to 2,000 noise samples: it need not be found from 0."""
+        """Set log Z to ``log E_n[exp(−E)/p_n]`` on up to 2,000 noise samples."""
         if self.log_ratio.log_z is None:
             return
         if needs_condition(energy):
             raise InputError(
-                "one learned log Z does not fit a conditional energy, whose log Z depends on the condition: use AdaNCE "
-                "or another objective that learns none"
+                "a conditional energy has a different log Z for each condition, so this objective cannot learn it: use "
+                "AdaNCE or another objective without a learned log Z"
             )
         data = data[:START_ROWS]
         sample = self.noise.sample(len(data), data, generator)
@@ -126,7 +126,7 @@ class Contrastive(Objective):
         d = self.log_ratio(reference - energies, n, self.contrast)
         d_data, d_noise = self._with_margin(d, n)
         value = self._contrast(d_data, d_noise)
-        # a datum outside the noise's support would have no gradient: the loss says so instead
+        # a datum outside the noise's support would have no gradient: make the loss NaN instead
         value = torch.where(reference.isfinite().all(), value, torch.nan)
         textbook, detached = value.detach(), energies.detach()
         term = sample.adversary_term(lambda: self._loss_of_each(d_noise.detach().flatten()))
@@ -152,7 +152,7 @@ class Contrastive(Objective):
             return self.noise.energy(both, sample, condition)
 
     def _with_margin(self, d: Tensor, n: int) -> tuple[Tensor, Tensor]:
-        """T·r of data ``(B,)`` and of noise ``(B, M)``; if a constant cancels, a margin on both sides would too."""
+        """T·r on data ``(B,)`` and on noise ``(B, M)``; if constants cancel, the margin applies to the data only."""
         margin = self.log_ratio.margin
         return d[:n] - margin, d[n:].view(n, -1) - (0.0 if self.contrast.ignores_constant else margin)
 
@@ -162,7 +162,7 @@ class Contrastive(Objective):
         return value / self.contrast.curvature if self.normalize else value
 
     def _loss_of_each(self, d_noise: Tensor) -> Tensor:
-        """Each noise sample's own part of the loss ``(B·M,)``, times B·M."""
+        """The contribution of each noise sample to the loss ``(B·M,)``, times B·M."""
         assert isinstance(self.contrast, Bregman)
         each = self.temperature * self.contrast.s0(d_noise / self.temperature)
         return each / self.contrast.curvature if self.normalize else each

@@ -1,4 +1,4 @@
-"""Maximum likelihood: the energy is pushed down on data and up on samples of the model, which Markov chains draw.
+"""Maximum likelihood: lowers the energy of data and raises that of samples of the model, drawn by Markov chains.
 
 It is the contrast ``mean r(noise) − mean r(data)`` with a snapshot of the model that is refreshed at every step.
 """
@@ -19,13 +19,13 @@ from adance.samplers.starts import StartKind, check_starts
 
 
 class _Likelihood(Recipe):
-    """The difference of mean energies of data and of chains on the present model."""
+    """The difference of the mean energies of data and of chains on the current model."""
 
     energy_penalty: float
 
     @abstractmethod
     def _snapshot(self, setting: Setting) -> SnapshotRecipe:
-        """The chains in training, with no number left open."""
+        """The chains in training, with every number filled in."""
 
     def chain_plan(self, setting: Setting) -> ChainPlan:
         """A batch of chains at every step."""
@@ -50,26 +50,26 @@ class MaximumLikelihood(_Likelihood):
     """Maximum likelihood with Markov chains (thesis 2.4; Du and Mordatch 2019).
 
     The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)`` over data x⁺ ``(B, *event)`` and the ends x⁻
-    ``(B, *event)`` of as many chains of the present model. Without α its gradient is T times that of the negative
-    log-likelihood of ``exp(−E/T)``, T the chain's temperature; the value itself says nothing of how good the model is.
-    It is the gradient of :class:`~adance.objectives.AdaNCE` with ``interval=1``.
+    ``(B, *event)`` of as many chains on the current model. Without α its gradient is T times that of the negative
+    log-likelihood of ``exp(−E/T)``, where T is the chain's temperature. The value itself does not measure the quality
+    of the model. It is the gradient of :class:`~adance.objectives.AdaNCE` with ``interval=1``.
 
-    Estimates the density up to its constant, at temperature T, as well as the chains sample it: exactly where they
-    have mixed (MALA, from a buffer, smooth laws); otherwise a law whose short chains look like data. No log Z.
+    Estimates the density up to its constant, at temperature T, as well as the chains sample it: exactly if they have
+    mixed (MALA, from a buffer, smooth distributions); otherwise a model whose short chains look like data. No log Z.
 
-    Choose it for samples of images and as the yardstick of other methods, where a chain for every optimiser step can
-    be afforded. ``AdaNCE`` spends fewer chains; score matching spends none.
+    Choose it for samples of images, and as a baseline for other methods, if a chain for every optimizer step is
+    affordable. ``AdaNCE`` spends fewer chains; score matching spends none.
 
     Args:
         sampler: Kernel of the chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for images and
             ``MALA(steps=50)`` at T = 1 for vectors.
         start: Where chains start: ``noise``; ``data``; ``persistent``, from the ends of earlier chains;
             ``rejuvenated``, the same, but a share of them from noise; ``reweighted``, persistent chains that are
-            resampled after every step by how much likelier it made them (Carbone et al. 2023), for exact kernels.
-        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Du and Mordatch have 0.05.
-        buffer: Ends of chains that are kept; by default 5,000, or a batch where that is more. Du and Mordatch have
-            10,000.
-        energy_penalty: α, which keeps energies from running away.
+            resampled after every step by how much likelier the step made them (Carbone et al. 2023), for exact kernels.
+        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Du and Mordatch use 0.05.
+        buffer: Number of chains in the buffer; by default 5,000, or the batch size if that is larger. Du and Mordatch
+            use 10,000.
+        energy_penalty: Weight α of a term that keeps energies from growing without bound.
 
     Raises:
         InputError: ``rejuvenation`` is outside [0, 1], ``buffer`` below 1 or ``energy_penalty`` below 0.
@@ -82,12 +82,12 @@ class MaximumLikelihood(_Likelihood):
     energy_penalty: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the arguments."""
         check_starts(self.start, self.rejuvenation or 0.0, BUFFER if self.buffer is None else self.buffer)
         check_real("energy_penalty", self.energy_penalty, 0)
 
     def resolve(self, setting: Setting) -> "MaximumLikelihood":
-        """With the defaults of :mod:`adance.defaults`."""
+        """The recipe with every ``None`` filled in from :mod:`adance.defaults`."""
         chosen = self._snapshot(setting)
         return replace(
             self, sampler=chosen.sampler, start=chosen.start, rejuvenation=chosen.rejuvenation, buffer=chosen.buffer
@@ -101,16 +101,16 @@ class MaximumLikelihood(_Likelihood):
 class ContrastiveDivergence(_Likelihood):
     """Contrastive divergence, CD-k (Hinton 2002): maximum likelihood with chains of k steps from the data themselves.
 
-    The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)``, x⁻ ``(B, *event)`` being where k steps lead from
-    x⁺ ``(B, *event)``.
+    The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)``, where chains lead from x⁺ ``(B, *event)`` to x⁻
+    ``(B, *event)`` in k steps.
 
     Estimates the density up to its constant, at the chain's temperature T. The gradient is biased, but is zero at the
-    truth if the chain leaves ``exp(−E/T)`` as it is (MALA): then a model that can hold the truth finds it. With an
-    unadjusted chain what finds the data is the chain's own stationary law: for ``½a(x − b)²`` and Langevin of step α
-    that is 1/a ← s²(1 − αa/2) at T = 1. Regions that no chain reaches from data are never pushed up.
+    truth if the chain leaves ``exp(−E/T)`` invariant (MALA), so that a flexible enough model finds the truth. With an
+    unadjusted chain, the chain's own stationary distribution fits the data instead: for ``½a(x − b)²`` and Langevin of
+    step α that is 1/a ← s²(1 − αa/2) at T = 1. Regions that no chain reaches from data are never pushed up.
 
-    Choose it where chains are dear and the data cover what matters, as with Boltzmann machines and outlier scores;
-    not for samples that start from noise.
+    Choose it if chains are expensive and the data cover what matters, as for Boltzmann machines and outlier scores; not
+    for samples that start from noise.
 
     Args:
         k: Steps of a chain.
@@ -126,12 +126,12 @@ class ContrastiveDivergence(_Likelihood):
     energy_penalty: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the arguments."""
         check_count("k", self.k)
         check_real("energy_penalty", self.energy_penalty, 0)
 
     def resolve(self, setting: Setting) -> "ContrastiveDivergence":
-        """With the default kernel."""
+        """The recipe with the default kernel filled in."""
         return replace(self, sampler=self.kernel(setting))
 
     def kernel(self, setting: Setting) -> Kernel:
@@ -144,22 +144,22 @@ class ContrastiveDivergence(_Likelihood):
 
 @dataclass(frozen=True)
 class PersistentCD(_Likelihood):
-    """Persistent contrastive divergence, PCD-k (Tieleman 2008): chains that go on from where they were a step before.
+    """Persistent contrastive divergence, PCD-k (Tieleman 2008): chains that continue from the previous step.
 
-    The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)``, x⁻ ``(B, *event)`` being where k more steps have
-    led the chains; they start from noise once, and follow the model as it changes.
+    The loss is ``mean E(x⁺) − mean E(x⁻) + α·(mean E₊² + mean E₋²)``, where x⁻ ``(B, *event)`` are the chains after k
+    more steps. They start from noise once and follow the model as it changes.
 
     Estimates the density up to its constant, at the chain's temperature. The bias vanishes as the learning rate falls,
     since the chains then keep up with the model, unless they cannot cross between modes.
 
-    Choose it over CD for a density that holds away from data too, with small learning rates; over the rejuvenated
-    buffer of ``MaximumLikelihood`` where samples need not be reached from noise in a few steps.
+    Choose it instead of CD for a density that is also right away from data, with small learning rates; instead of the
+    rejuvenated buffer of ``MaximumLikelihood`` if samples need not be reached from noise in a few steps.
 
     Args:
-        k: Steps of the chains for each optimiser step; by default the sampler's own number.
+        k: Steps of the chains for each optimizer step; by default the sampler's own number.
         sampler: Kernel of the chains.
-        chains: How many there are, of which each step moves a batch; by default as many as a batch, so that every
-            chain moves at every step.
+        chains: Number of chains, of which each step moves a batch; by default the batch size, so that every chain moves
+            at every step.
         energy_penalty: α.
 
     Raises:
@@ -172,13 +172,13 @@ class PersistentCD(_Likelihood):
     energy_penalty: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the arguments."""
         check_count("k", 1 if self.k is None else self.k)
         check_count("chains", 1 if self.chains is None else self.chains)
         check_real("energy_penalty", self.energy_penalty, 0)
 
     def resolve(self, setting: Setting) -> "PersistentCD":
-        """With the default kernel, its steps and as many chains as a batch has rows."""
+        """The recipe with the default kernel, its number of steps and the batch size filled in."""
         chosen = self._snapshot(setting)
         return replace(self, k=chosen.sampler.steps, sampler=self.kernel(setting), chains=chosen.buffer)
 

@@ -1,4 +1,4 @@
-"""The log-ratio of model and noise, and what becomes of its unknown constant."""
+"""The log-ratio of model and noise, and how its unknown constant is treated."""
 
 from typing import Literal, get_args
 
@@ -16,17 +16,18 @@ Constant = Literal["none", "learned", "centered", "margin"]
 class LogRatio(Configurable, nn.Module):
     """``r(x) = (E_n(x) − E_θ(x))/T − c``, computed as ``T·r`` in units of energy.
 
-    An unnormalized noise leaves ``log(Z_θ/Z_n)`` out of r; c says what becomes of it.
+    Without normalized energies, ``log(Z_θ/Z_n)`` is missing from r; c stands for it.
 
     Args:
-        temperature: T ≥ 0, at which the two energies are compared; at 0 the loss is its limit.
-        constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c is the constant at which the
-            loss of the batch is least, and no gradient passes through it. ``margin``: c = δ/T: data push until their
-            energy is δ below the noise's, and noise resists only once it has sunk by more than δ.
+        temperature: T ≥ 0; at 0 the loss is its limit for T → 0.
+        constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c minimizes the loss of the
+            batch, without a gradient. ``margin``: c = δ/T: the energy of data is lowered until it is δ below the
+            noise's, and that of noise is held only once it has sunk by more than δ.
         margin: δ, in units of energy.
 
     Raises:
-        InputError: T is negative or not finite, δ is not finite, or is not 0 and the constant is not ``margin``.
+        InputError: ``temperature`` is below 0 or not finite, ``constant`` unknown, or ``margin`` not finite, or not 0
+            with another ``constant`` than ``margin``.
     """
 
     def __init__(self, temperature: float = 1.0, constant: Constant = "none", margin: float = 0.0) -> None:
@@ -34,7 +35,7 @@ class LogRatio(Configurable, nn.Module):
         check_real("ratio_temperature", temperature, 0)
         check_real("margin", margin)
         if constant not in get_args(Constant):
-            raise InputError(f"constant must be one of {', '.join(get_args(Constant))}, got {constant!r}")
+            raise InputError(f"unknown constant {constant!r}: use one of {', '.join(get_args(Constant))}")
         if constant != "margin" and margin != 0:
             raise InputError(f"margin={margin} needs constant='margin', got constant={constant!r}")
         self.temperature, self.constant, self.margin = temperature, constant, margin
@@ -51,5 +52,5 @@ class LogRatio(Configurable, nn.Module):
         return d
 
     def scale(self, d: Tensor) -> Tensor | float:
-        """T, and at T = 0 a number that is small next to all of ``d``."""
+        """T, or at T = 0 a number that is small compared with all of ``d``."""
         return self.temperature or d.abs().max().clamp(min=1e-30) * 1e-6

@@ -1,15 +1,15 @@
-"""Numbers that say how a contrast is going."""
+"""Metrics of a contrast in training."""
 
 from torch import Tensor
 
 
 def auc(energy_data: Tensor, energy_noise: Tensor) -> Tensor:
-    """Probability that a datum's energy ``(B,)`` lies below a noise sample's ``(M,)``, ties by half."""
+    """Probability that a datum's energy ``(B,)`` is below a noise sample's ``(M,)``; ties count half."""
     gap = energy_noise[None, :] - energy_data[:, None]
     return (gap > 0).float().mean() + 0.5 * (gap == 0).float().mean()
 
 
 def energy_measures(value: Tensor, energies: Tensor, n: int) -> dict[str, Tensor]:
-    """The loss ``value``, and how the first ``n`` of ``energies`` ``(n + M,)``, the data's, lie to the rest."""
+    """The loss ``value``, and statistics of ``energies`` ``(n + M,)``, of which the first ``n`` are of data."""
     data, noise = energies[:n], energies[n:]
     return {"loss": value, "energy_data": data.mean(), "energy_noise": noise.mean(), "auc": auc(data, noise)}

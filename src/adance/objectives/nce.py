@@ -1,4 +1,4 @@
-"""Contrastive objectives whose noise does not change."""
+"""Contrastive objectives whose noise does not follow the model."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ NoiseLike = NoiseName | NoiseRecipe | Density | Distribution
 
 
 def as_noise(noise: NoiseLike) -> NoiseRecipe:
-    """The noise of that name, a noise itself, or any density as one.
+    """Turn a name, a noise or a density into a noise recipe.
 
     Raises:
-        InputError: There is none of that name.
+        InputError: The name is unknown.
     """
     if isinstance(noise, NoiseRecipe):
         return noise
@@ -41,7 +41,7 @@ def as_noise(noise: NoiseLike) -> NoiseRecipe:
 
 
 class TwoParts(Recipe):
-    """A recipe that is a contrast and a noise; both are made when it is, so that what they refuse is refused there."""
+    """A recipe of a contrast and a noise; both are constructed with it, so that their arguments are checked at once."""
 
     normalize: bool = True
     energy_penalty: float = 0.0
@@ -52,12 +52,12 @@ class TwoParts(Recipe):
         """The contrast and the noise."""
 
     def __post_init__(self) -> None:
-        """Make the parts."""
+        """Construct the parts."""
         self.parts()
         check_real("energy_penalty", self.energy_penalty, 0)
 
     def resolve(self: T, setting: Setting) -> T:
-        """With a noise that leaves no number open."""
+        """The recipe with every open number of the noise filled in."""
         noise = getattr(self, "noise", None)
         if not isinstance(noise, NoiseRecipe):
             return self
@@ -77,14 +77,14 @@ class ContrastiveRecipe(TwoParts):
     """Any contrast with any noise that does not follow the model.
 
     Args:
-        contrast: What turns log-ratios into a loss.
+        contrast: The contrast: turns log-ratios into a loss.
         noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
-        learn_log_z: Learn log Z as a parameter; else it is 0.
+        learn_log_z: Learn log Z as a parameter; otherwise it is 0.
         normalize: Divide the loss by the contrast's curvature.
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
-        InputError: ``energy_penalty`` is below 0 or the noise unknown.
+        InputError: ``energy_penalty`` is below 0, or ``noise`` unknown.
     """
 
     contrast: Contrast
@@ -100,23 +100,23 @@ class ContrastiveRecipe(TwoParts):
 
 @dataclass(frozen=True)
 class NCE(TwoParts):
-    """Noise-contrastive estimation (thesis 2.13): data are told from a fixed noise by logistic regression.
+    """Noise-contrastive estimation (thesis 2.13): logistic regression distinguishes data from a fixed noise.
 
     With ``r = −E(x) − log Z − log p_n(x)`` the loss is ``−E_data[log σ(r − log ν)] − ν E_noise[log σ(log ν − r)]``,
     r being ``(B,)`` on data and ``(B, ν)`` on noise.
 
-    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1. Choose it where a noise is known that covers the
-    data closely, and a density is wanted: no chains are needed. Where noise and data hardly overlap it learns little.
+    Estimates the normalized density ``exp(−E(x) − log Z)``, at T = 1. Choose it for a normalized density, if you know a
+    noise that covers the data closely: it needs no chains. If noise and data hardly overlap it learns little.
 
     Args:
         noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
         noises: ν, noise samples per datum.
-        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
-        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or the noise unknown.
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or ``noise`` unknown.
     """
 
     noise: NoiseName | NoiseRecipe = "gaussian"
@@ -137,20 +137,21 @@ class BRM(TwoParts):
     The loss is ``E_noise[S0(r)] − E_data[S1(r)]`` with ``r = −E(x) − log Z − log p_n(x)``, ``(B,)`` on data and
     ``(B, ν)`` on noise; S1 = Ψ'(e^r), S0 = e^r Ψ'(e^r) − Ψ(e^r).
 
-    Estimates the normalised density ``exp(−E(x) − log Z)``, at T = 1; ``e^r`` is the density ratio, positive
-    everywhere. Choose it for a ratio of two samples (give the second as noise), or to compare Ψ: high powers weigh the
-    places where data are many times likelier than noise. Logistic is the most stable, ``hellinger`` next.
+    Estimates the normalized density ``exp(−E(x) − log Z)``, at T = 1; ``e^r`` is the density ratio, positive
+    everywhere. Choose it for the density ratio of two samples (pass the second as noise), or to compare Ψ: high powers
+    give most weight to places where data are many times likelier than noise. Logistic is the most stable, ``hellinger``
+    next.
 
     Args:
-        psi: Ψ by name, or a Bregman object, which has its own number of noises.
+        psi: Ψ by name, or a Bregman object, with its own number of noise samples.
         noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
         noises: ν, noise samples per datum.
-        learn_log_z: Learn log Z as a parameter; else it is 0, and the energy must be able to normalise itself.
+        learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
-        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or Ψ or the noise unknown.
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or ``psi`` or ``noise`` unknown.
     """
 
     psi: Psi | Bregman = "kl"
@@ -167,13 +168,13 @@ class BRM(TwoParts):
 
 @dataclass(frozen=True)
 class RankingNCE(TwoParts):
-    """Ranking noise-contrastive estimation (thesis 2.16): which of L is the datum?
+    """Ranking noise-contrastive estimation (thesis 2.16): which one of L is the datum?
 
     With ``r = −E(x) − log p_n(x)``, ``(B,)`` on data and ``(B, L − 1)`` on noise, the loss is the cross-entropy of
-    ``softmax(log ρᵢ + rᵢ)`` over each datum and its noises.
+    ``softmax(log ρᵢ + rᵢ)`` over each datum and its noise samples.
 
-    Estimates the density up to its constant, at T = 1: log Z cancels. Choose it as NCE, where no log Z is wanted or
-    the noise's own is unknown; many noises per datum bring it close to likelihood.
+    Estimates the density up to its constant, at T = 1: log Z cancels. Choose it like NCE, if you need no log Z or the
+    noise's own is unknown. With many noise samples per datum it is close to maximum likelihood.
 
     Args:
         noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
@@ -183,7 +184,7 @@ class RankingNCE(TwoParts):
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
-        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, the noise unknown, or the probabilities are not L
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, ``noise`` unknown, or ``probabilities`` are not L
             positive numbers that sum to 1.
     """
 
@@ -201,14 +202,14 @@ class RankingNCE(TwoParts):
 
 @dataclass(frozen=True)
 class ConditionalNCE(TwoParts):
-    """Conditional noise-contrastive estimation (thesis 3.1, 3.2): a datum is told from noise drawn around it.
+    """Conditional noise-contrastive estimation (thesis 3.1, 3.2): distinguishes a datum from noise drawn around it.
 
-    With ``y = x + σξ`` the loss is the mean of ``softplus(E(x) − E(y))`` over each datum ``(B,)`` and its noises
+    With ``y = x + σξ`` the loss is the mean of ``softplus(E(x) − E(y))`` over each datum ``(B,)`` and its noise samples
     ``(B, M)``: the symmetric p_n(y|x) and log Z cancel from the ratio of a pair.
 
-    Estimates the density up to its constant, at T = 1. Choose it where no noise that covers the data is known: it
-    needs none, and no chains. It compares only places about σ apart: modes farther apart get wrong relative weights,
-    and where σ is too small or too large the gradient vanishes.
+    Estimates the density up to its constant, at T = 1. Choose it if you know no noise that covers the data: it needs
+    neither such a noise nor chains. It compares only places about σ apart: modes farther apart get wrong relative
+    weights, and if σ is too small or too large the gradient vanishes.
 
     Args:
         bandwidth: σ; ``scaled`` is sᵢ/√D in axis i, with the data's standard deviation sᵢ.
@@ -217,7 +218,7 @@ class ConditionalNCE(TwoParts):
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
-        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or the bandwidth not above 0.
+        InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or ``bandwidth`` not above 0.
     """
 
     bandwidth: Bandwidth = "scaled"

@@ -1,7 +1,7 @@
-"""What every training objective is.
+"""The base classes of training objectives.
 
-A :class:`Recipe` says what is wanted and may leave numbers open; an :class:`Objective` is what it builds for given
-data, complete. In your own training loop::
+A :class:`Recipe` holds your settings and may leave numbers open. It builds an :class:`Objective`, which is complete,
+for given data. In your own training loop::
 
     objective = adance.AdaNCE(interval=10).build(energy, data, batch_size=128)
     for step, x in enumerate(batches, 1):
@@ -33,14 +33,14 @@ R = TypeVar("R", bound="Recipe")
 
 @dataclass(frozen=True)
 class LossOutput:
-    """A loss and what it was made of.
+    """A loss and its parts.
 
     Attributes:
         value: The loss, one number, with its graph.
         energy_data: Energies of the data ``(B,)``, detached.
-        energy_noise: Energies of what they are contrasted with ``(M,)``, detached; empty if there is nothing.
+        energy_noise: Energies of the noise ``(M,)``, detached; empty if there is no noise.
         measure: Computes the metrics; call it only on steps that are logged.
-        separation: How far data and noise were told apart, if there is noise.
+        separation: How well data and noise are distinguished, if there is noise.
     """
 
     value: Tensor
@@ -51,13 +51,13 @@ class LossOutput:
 
     @property
     def metrics(self) -> dict[str, Tensor]:
-        """Named numbers, on the device of the loss."""
+        """Metrics by name, on the device of the loss."""
         return self.measure()
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the defaults of a recipe depend on.
+    """Everything that the defaults of a recipe depend on.
 
     Attributes:
         event_shape: Shape of one event; one axis means a vector, more an image.
@@ -80,10 +80,10 @@ class ChainPlan:
     """The chains that an objective will run in training.
 
     Attributes:
-        kernel: Their kernel, of as many steps as one run takes.
+        kernel: The kernel, whose number of steps is that of one run.
         rows: Chains that run at a time.
         interval: Optimizer steps between runs.
-        runs: How many runs most chains from noise have behind them, if there are such chains.
+        runs: Number of runs that most chains have taken since noise, or ``None``.
     """
 
     kernel: Kernel
@@ -96,15 +96,15 @@ class Recipe(Configurable, ABC):
     """How to make an objective for an energy and data."""
 
     def resolve(self: R, setting: Setting) -> R:
-        """The same recipe with every open number chosen: a run made from it does not depend on defaults."""
+        """The same recipe with every open number filled in: a run made from it does not depend on defaults."""
         return self
 
     def chain_plan(self, setting: Setting) -> ChainPlan | None:
-        """Its chains in training, if it has chains."""
+        """The chains in training, if any."""
         return None
 
     def kernel(self, setting: Setting) -> Kernel | None:
-        """The kernel that samples are drawn with after training: that of its chains, if it has chains."""
+        """The kernel for sampling after training: that of the chains, if any."""
         plan = self.chain_plan(setting)
         return None if plan is None else plan.kernel
 
@@ -118,15 +118,15 @@ class Recipe(Configurable, ABC):
         condition: Tensor | None = None,
         chains: ChainOptions | None = None,
     ) -> "Objective":
-        """The objective, complete.
+        """Build the complete objective.
 
         Args:
             energy: The energy to be trained.
-            data: Data ``(N, *event)`` in the energy's units, dtype and device, which noise laws are fitted to.
+            data: Data ``(N, *event)`` in the energy's units, dtype and device; noises are fitted to them.
             batch_size: Rows of one training batch; by default N.
             generator: Source of randomness.
-            condition: One condition ``(1, *condition)`` of a conditional energy, to try it with.
-            chains: How chains are computed; by default plainly.
+            condition: One condition ``(1, *condition)`` of a conditional energy, to test it with.
+            chains: How chains are computed; by default without compilation.
 
         Raises:
             InputError: The energy, the data and the recipe do not fit together.
@@ -134,19 +134,19 @@ class Recipe(Configurable, ABC):
         energy = unwrap(energy)
         refuse_hook_spectral_norm(energy)
         if condition is None and needs_condition(energy):
-            raise InputError(f"{type(energy).__name__} is conditional: give build() a condition to try it with")
+            raise InputError(f"{type(energy).__name__} is conditional: pass build() a condition to test it with")
         setting = Setting(tuple(data.shape[1:]), batch_size or len(data), takes_condition(energy))
         site = Site(energy, data, setting, generator, condition, chains or ChainOptions())
         return self.build_for(site)
 
     @abstractmethod
     def build_for(self, site: "Site") -> "Objective":
-        """What :meth:`build` does."""
+        """Implementation of :meth:`build`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """What an objective is built for: the arguments of :meth:`Recipe.build`, and the setting that they make."""
+    """The arguments of :meth:`Recipe.build`, and the :class:`Setting` that they imply."""
 
     energy: nn.Module
     data: Tensor
@@ -157,9 +157,9 @@ class Site:
 
 
 class Objective(Recipe, nn.Module):
-    """A complete training objective. Its ``own_parameters()`` (a log Z) are minimized together with the energy's.
+    """A complete training objective; its ``own_parameters()`` (log Z) are trained together with those of the energy.
 
-    It is its own recipe: your own objective, a subclass with a ``loss``, is given to the trainer as it is.
+    It is its own recipe: pass your own objective, a subclass with a ``loss``, to the trainer as it is.
     """
 
     def build_for(self, site: Site) -> "Objective":
@@ -173,7 +173,7 @@ class Objective(Recipe, nn.Module):
 
     @property
     def self_normalizing(self) -> bool:
-        """Whether it learns the normalized density (thesis Table 3.1): exp(−E), with ``log_normalizer``, is one."""
+        """Whether it learns the normalized density exp(−E)/Z (thesis Table 3.1), with Z from ``log_normalizer``."""
         return False
 
     @abstractmethod
@@ -187,17 +187,17 @@ class Objective(Recipe, nn.Module):
         """The loss of a batch ``x`` ``(B, *event)``; a conditional energy takes ``condition`` ``(B, *condition)``."""
 
     def start(self, energy: nn.Module, data: Tensor, generator: torch.Generator | None = None) -> None:
-        """Estimate the first values of its own parameters; the trainer calls it once, before training."""
+        """Estimate the initial values of its own parameters; the trainer calls this once, before training."""
 
     def own_parameters(self) -> list[nn.Parameter]:
-        """Parameters that are minimized with the energy's: all that can be trained but the adversary's."""
+        """Parameters trained together with the energy's: all trainable ones except the adversary's."""
         adversary = {id(parameter) for parameter in self.adversary_parameters()}
         return [
             parameter for parameter in self.parameters() if parameter.requires_grad and id(parameter) not in adversary
         ]
 
     def adversary_parameters(self) -> list[nn.Parameter]:
-        """Parameters that are maximized by a second optimizer (a flow, a neural sampler)."""
+        """Parameters that a second optimizer trains to maximize the loss (a flow, a neural sampler)."""
         return []
 
     def after_step(self, energy: nn.Module, step: int, out: LossOutput) -> None:
@@ -205,5 +205,5 @@ class Objective(Recipe, nn.Module):
         advance_power_iteration(energy)
 
     def log_normalizer(self) -> Tensor | None:
-        """Log Z if the objective learns it, else ``None``: ``log p(x) = −E(x) − log Z``."""
+        """Log Z if the objective learns it, otherwise ``None``: ``log p(x) = −E(x) − log Z``."""
         return None

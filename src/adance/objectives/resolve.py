@@ -1,4 +1,4 @@
-"""How the numbers that a recipe leaves open are chosen, by the table in :mod:`adance.defaults`."""
+"""Fills in the numbers that a recipe leaves open, from the table in :mod:`adance.defaults`."""
 
 import math
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from adance.samplers.kernel import Kernel
 from adance.samplers.starts import BUFFERED, StartKind
 
 Sampler = Kernel | Mapping[str, Any] | None
-"""A kernel, some of the default one's arguments, or ``None`` for the default one."""
+"""A kernel, some arguments of the default kernel, or ``None`` for the default kernel."""
 
 
 def resolve_sampler(sampler: Sampler, setting: Setting) -> Kernel:
-    """The kernel: the one given, or the default one, perhaps with some of its arguments changed.
+    """The kernel that is given, or the default kernel with the given arguments changed.
 
     Raises:
-        InputError: The default kernel does not take one of the arguments, or refuses its value.
+        InputError: The default kernel has no such argument, or rejects its value.
     """
     if isinstance(sampler, Kernel):
         return sampler
@@ -36,7 +36,7 @@ def resolve_start(
     """Where chains start, and R.
 
     Raises:
-        InputError: Chains that cannot be reweighted are asked to be.
+        InputError: ``start`` is ``reweighted``, but the chains cannot be reweighted.
     """
     can_follow = sampler.keeps_law and not setting.conditional
     if start is None:
@@ -44,36 +44,36 @@ def resolve_start(
         start = "reweighted" if follow else "rejuvenated"
     if start == "reweighted" and not can_follow:
         name = type(sampler).__name__
-        why = "a conditional energy's belong to one batch" if setting.conditional else f"{name} does not keep a law"
-        raise InputError(f"chains cannot be reweighted: {why}; choose another start")
+        why = "the energy is conditional" if setting.conditional else f"chains of {name} cannot follow the model"
+        raise InputError(f"start='reweighted' is not possible: {why}; use another start")
     if rejuvenation is None:
         rejuvenation = defaults_of(setting.event_shape).rejuvenation if start == "rejuvenated" else 0.0
     return start, rejuvenation
 
 
 def resolve_buffer(buffer: int | None, start: StartKind, rows: int) -> int:
-    """Chains that the buffer keeps if ``rows`` run at a time.
+    """Number of chains in the buffer if ``rows`` run at a time.
 
     Raises:
-        InputError: A smaller one is asked for.
+        InputError: ``buffer`` is smaller than ``rows``.
     """
     buffer = max(BUFFER, rows) if buffer is None else buffer
     if start in BUFFERED and rows > buffer:
         raise InputError(
-            f"{rows} chains run at a time and the replay buffer keeps {buffer}; keep at least {rows}, or make the "
-            "batch or the pool smaller"
+            f"a buffer of {buffer} is smaller than the {rows} chains that run at a time: use at least {rows}, or make "
+            "the batch or the pool smaller"
         )
     return buffer
 
 
 def resolve_pool(pool: int | None, interval: Interval, rows: int, setting: Setting) -> int:
-    """Chains that are run at each refresh, for ``rows`` noise samples at each step.
+    """Number of chains to run at each refresh, for ``rows`` noise samples at each step.
 
     Raises:
-        InputError: The pool is smaller than that, or a conditional energy's.
+        InputError: ``pool`` is smaller than ``rows``, or not 0 for a conditional energy.
     """
     if setting.conditional and pool:
-        raise InputError(f"chains of a conditional energy belong to one batch: set pool=0, not {pool}")
+        raise InputError(f"pool={pool}, but chains of a conditional energy belong to one batch: use pool=0")
     if pool is None:
         served = defaults_of(setting.event_shape).interval if interval == "auto" else interval
         pool = 0 if setting.conditional else rows * math.ceil(served / 10)
@@ -104,6 +104,6 @@ def resolve_ratio_temperature(contrast: Bregman, center: bool, snapshot: Snapsho
 
 
 def resolve_snapshots(contrast: Bregman, center: bool, interval: Interval, pool: int, setting: Setting) -> int:
-    """How many snapshots the noise is a mixture of."""
+    """Number of snapshots in the mixture."""
     long = interval != "auto" and interval > LONG_INTERVAL
     return defaults_of(setting.event_shape).long_snapshots if long and pool and center and contrast.saturates else 1

@@ -28,27 +28,28 @@ class ScoreMatching(Objective):
     - ``exact``: the trace by d Hessian-vector products, d the number of axes of an event of any shape.
     - ``hutchinson``: ``½‖s‖² + vᵀ∇s v``. No variance from v where the Hessian is diagonal and v is Rademacher.
     - ``sliced`` (Song et al. 2019; thesis 2.9): ``½(vᵀs)² + vᵀ∇s v``. The same in expectation, with more variance.
-    - ``sliced_vr``: the variance-reduced sliced form, which is Hutchinson's by another name.
+    - ``sliced_vr``: the variance-reduced sliced form, the same as ``hutchinson``.
     - ``finite_difference`` (Pang et al. 2020): the sliced form by differences of energies at x ± εv, without any
       derivative in x: ``½((E₊ − E₋)/2ε)² − (E₊ + E₋ − 2E₀)/ε²``. Its error falls like ε², but rounding adds some
       1e-7·|E|/ε² in float32.
 
-    Estimates the density up to its constant, at T = 1. The weights of modes that lie far apart are hardly seen by the
-    score, and come out wrong. No log Z.
+    Estimates the density up to its constant, at T = 1. The score hardly depends on the relative weights of modes that
+    are far apart, so these are wrong. No log Z.
 
     Choose it for smooth energies on continuous data: ``exact`` for few axes, ``hutchinson`` for many,
-    ``finite_difference`` where second derivatives are dear. A batch costs 1 + d, 1 + M and 1 + M gradients, or 1 + 2M
-    energies. Not for discrete data, nor for data on a boundary; ``DenoisingScoreMatching`` takes those.
+    ``finite_difference`` if second derivatives are expensive. A batch costs 1 + d, 1 + M and 1 + M gradients, or 1 + 2M
+    energies. For discrete data and data on a boundary use ``DenoisingScoreMatching`` instead.
 
     Args:
-        kind: As above.
+        kind: The form of the loss, see above.
         projections: M, directions for each row.
         directions: ``rademacher``, of ±1, or ``gaussian``.
         step: ε, in units of an axis, for ``finite_difference``.
         chunk: Hessian-vector products at once, which bounds the memory.
 
     Raises:
-        InputError: A setting is out of range; on the first batch, the energy has piecewise-linear parts.
+        InputError: ``kind`` or ``directions`` is unknown, ``projections`` or ``chunk`` below 1, or ``step`` not above
+            0; on the first batch, if the energy has piecewise-linear parts.
     """
 
     def __init__(
@@ -61,19 +62,19 @@ class ScoreMatching(Objective):
     ) -> None:
         super().__init__()
         if kind not in KINDS:
-            raise InputError(f"unknown kind of score matching {kind!r}; one of {', '.join(KINDS)}")
+            raise InputError(f"unknown kind of score matching {kind!r}: use one of {', '.join(KINDS)}")
         if directions not in ("rademacher", "gaussian"):
-            raise InputError(f"unknown directions {directions!r}; one of rademacher, gaussian")
+            raise InputError(f"unknown directions {directions!r}: use rademacher or gaussian")
         if not (projections >= 1 and step > 0 and chunk >= 1):
             raise InputError(
-                f"ScoreMatching needs projections ≥ 1, step > 0 and chunk ≥ 1, got {projections}, {step}, {chunk}"
+                f"ScoreMatching needs projections ≥ 1, step > 0 and chunk ≥ 1, got {projections=}, {step=}, {chunk=}"
             )
         self.kind, self.projections, self.directions = kind, projections, directions
         self.step, self.chunk = step, chunk
         self._checked = False
 
     def build_for(self, site: Site) -> "ScoreMatching":
-        """The objective itself, for an energy that has second derivatives."""
+        """The objective itself; checks that the energy has second derivatives."""
         self._check(given(site.energy, site.condition), site.data)
         return self
 
@@ -116,7 +117,7 @@ class ScoreMatching(Objective):
     def _by_differences(
         self, energy: nn.Module, x: Tensor, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The same from energies alone, all in one forward pass."""
+        """The same from energies only, in one forward pass."""
         offsets = self.step * self._draw(x, generator)
         places = torch.cat([x[None], x + offsets, x - offsets]).flatten(0, 1)
         values = evaluate(energy, places).view(-1, len(x))

@@ -1,4 +1,4 @@
-"""What score-matching objectives share: the score with its graph, its derivatives along directions, the output."""
+"""Shared by score-matching objectives: the score with its graph, its derivatives along directions, the output."""
 
 import torch
 from torch import Tensor, nn
@@ -23,9 +23,9 @@ def second_derivatives(score: Tensor, leaf: Tensor, directions: Tensor, chunk: i
 
     Args:
         score: ``(B, *event)``, with its graph to ``leaf``.
-        leaf: Where it was taken ``(B, *event)``.
+        leaf: Where the score was computed ``(B, *event)``.
         directions: M directions for each row, or for all rows.
-        chunk: Directions that go through at once, which bounds the memory.
+        chunk: Number of directions computed at once, which bounds the memory.
     """
     if not score.requires_grad:
         return score.new_zeros(len(directions), len(score))
@@ -46,8 +46,8 @@ def score_output(value: Tensor, energies: Tensor, squares: Tensor) -> LossOutput
         energies: ``(B,)``.
         squares: Squared norms of the scores, or an estimate of them, ``(B,)``.
     """
-    # A weight that moves all energies alike has no part in the score: it gets a gradient of 0, which data-parallel
-    # training needs, instead of none.
+    # A weight that shifts all energies equally does not affect the score: it gets a gradient of 0 instead of none, as
+    # data-parallel training needs.
     value = value + 0 * energies.sum()
     found, energies, squares = value.detach(), energies.detach(), squares.detach()
     return LossOutput(

@@ -1,4 +1,4 @@
-"""Finds piecewise-linear parts of an energy, whose curvature second derivatives do not see."""
+"""Finds piecewise-linear parts of an energy, whose second derivatives are 0."""
 
 from typing import Any
 
@@ -43,21 +43,21 @@ OPERATIONS = {
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
 }
-"""The same as torch's operators, without the underscore of those that work in place."""
+"""The same layers as torch operators, without the underscore of in-place ones."""
 
 
 def refuse_piecewise_linear(energy: nn.Module, x: Tensor, what: str) -> None:
-    """Piecewise-linear parts have a zero Hessian almost everywhere; where they are all, so has the energy.
+    """Raise an error for piecewise-linear parts, whose Hessian is zero almost everywhere.
 
     Layers are found anywhere in the module, functions (``torch.relu``) by one forward of ``x`` ``(B, *event)``.
 
     Args:
         energy: The energy.
         x: A few events.
-        what: Name of what needs second derivatives.
+        what: Name of the method that needs second derivatives.
 
     Raises:
-        InputError: There is such a part; the message names it.
+        InputError: There is such a part, which the message names.
     """
     for name, layer in energy.named_modules():
         if isinstance(layer, LAYERS):
@@ -76,7 +76,7 @@ def _message(part: str, what: str) -> str:
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the names of the operations inside."""
+    """Records the names of the operations inside."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Every number of a noise that is a snapshot of the model, and how it is built."""
+"""The recipe of a snapshot noise, with every number filled in."""
 
 from dataclasses import dataclass, replace
 
@@ -14,16 +14,16 @@ from adance.samplers.starts import ChainStarts, StartKind, runs_since_noise
 
 @dataclass(frozen=True)
 class SnapshotRecipe:
-    """A snapshot noise; see :class:`~adance.noises.Snapshot` and :class:`~adance.samplers.ChainStarts`.
+    """Recipe of a snapshot noise; see :class:`~adance.noises.Snapshot` and :class:`~adance.samplers.ChainStarts`.
 
     Attributes:
         sampler: The kernel of the chains.
         start: Where chains start.
-        rejuvenation: R.
+        rejuvenation: R, the probability that a chain restarts from noise.
         interval: K, or ``auto``.
-        pool: Chains run at each refresh; 0 for a batch at every step.
-        buffer: Chains that the buffer holds.
-        snapshots: m.
+        pool: Chains run at each refresh; 0 for fresh chains at every step.
+        buffer: Number of chains in the buffer.
+        snapshots: m, the number of snapshots in the mixture.
     """
 
     sampler: Kernel
@@ -41,14 +41,14 @@ class SnapshotRecipe:
         return ChainPlan(self.sampler, self.pool or setting.batch_size, every, runs)
 
     def with_steps(self, steps: int) -> "SnapshotRecipe":
-        """The same with chains of ``steps`` steps."""
+        """The same recipe with chains of ``steps`` steps."""
         return replace(self, sampler=self.sampler.with_changes({"steps": steps}))
 
     def build(self, site: Site) -> Snapshot:
         """The noise for an energy and data.
 
         Raises:
-            InputError: The kernel cannot take the starts.
+            InputError: The kernel is for other values than the starts.
         """
         warn_of_noise(self.sampler, site.data)
         frozen = freeze(site.energy)

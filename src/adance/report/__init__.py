@@ -1,4 +1,4 @@
-"""Reports: one page of a run or of a sweep, with nothing outside it."""
+"""Reports: one self-contained page of a run or a sweep."""
 
 from adance.report.page import write_report
 

@@ -1,25 +1,28 @@
-"""A batch of chains on their way from noise to samples."""
+"""What a run's chains do: a recording of their way from noise to samples, and energies of all kinds of events."""
 
 from dataclasses import dataclass
 
+import numpy as np
+import torch
 from torch import Tensor
 
+from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.training.run import Run
 
-MOST_FRAMES = 60
+MAX_FRAMES, MAX_ENERGIES = 60, 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Film:
+class ChainRecording:
     """Chains at some of their steps.
 
     Attributes:
         steps: The steps, from 0.
-        frames: Positions ``(B, *event)`` of the chains that are shown, at each.
-        energies: Mean energy at each.
-        samples: Where all chains ended ``(N, *event)``.
-        length: Steps of the chains; more than those shown where chains left the numbers on the way.
+        frames: Positions ``(B, *event)`` of the shown chains at each of these steps.
+        energies: Their mean energy at each of these steps.
+        samples: Ends ``(N, *event)`` of all chains.
+        length: The number of steps; more than the last of ``steps`` if chains became non-finite.
     """
 
     steps: list[int]
@@ -29,30 +32,45 @@ class Film:
     length: int
 
 
-def record_chain(run: Run, n: int, shown: int, seed: int = 0, steps: int | None = None) -> Film:
-    """Run ``n`` chains from noise as ``adance sample`` does, and keep the first ``shown`` at no more than 61 steps."""
+def record_chain(run: Run, n: int, shown: int, seed: int = 0, steps: int | None = None) -> ChainRecording:
+    """Run ``n`` chains from noise as ``adance sample`` does, and record the first ``shown`` at up to 61 steps.
+
+    Raises:
+        InputError: The energy is not finite at the start of the chains.
+    """
     length = run.sampling_steps if steps is None else steps
-    kept = sorted({round(i * length / MOST_FRAMES) for i in range(MOST_FRAMES + 1)})
-    frames = {0: run.sample(n, steps=0, seed=seed)[:shown]}
+    kept = {round(i * length / MAX_FRAMES) for i in range(MAX_FRAMES + 1)}
+    frames = {0: run.sample(n, steps=0, seed=seed)[:shown].cpu()}
 
     def keep(step: int, x: Tensor) -> None:
         if step in kept:
-            frames[step] = x[:shown].clone()
+            frames[step] = x[:shown].to("cpu", copy=True)
 
     samples = run.sample(n, steps=length, seed=seed, callback=keep)
-    for step in [step for step, x in frames.items() if not (x.isfinite().all() and run.score(x).isfinite().all())]:
-        del frames[step]  # where a chain has left the numbers
-    if not frames:
-        raise InputError(f"{run.folder.path}: the energy is not finite where chains start; there is nothing to show")
-    energies = [float(run.score(x).double().mean()) for x in frames.values()]
-    return Film(list(frames), [x.cpu() for x in frames.values()], energies, samples.cpu(), length)
+    energies = {step: float(run.score(x).double().mean()) for step, x in frames.items() if x.isfinite().all()}
+    energies = {step: energy for step, energy in energies.items() if np.isfinite(energy)}
+    if not energies:
+        raise InputError(f"{run.folder.path}: the energy is not finite where chains start, so no chains can be shown")
+    return ChainRecording(
+        list(energies), [frames[step] for step in energies], list(energies.values()), samples.cpu(), length
+    )
 
 
-def still_frames(film: Film, about: int = 6) -> list[int]:
-    """Numbers of a few frames that tell the story: the mean energy falls by about as much from each to the next."""
-    first, last = film.energies[0], film.energies[-1]
-    chosen = {0, len(film.frames) - 1}
-    for part in range(1, about - 1):
-        level = first + (last - first) * part / (about - 1)
-        chosen.add(next(i for i, e in enumerate(film.energies) if (e - level) * (last - first) >= 0))
-    return sorted(chosen)
+def still_frames(recording: ChainRecording, n: int = 6) -> list[int]:
+    """Indices of up to ``n`` frames between which the mean energy falls by about the same amount."""
+    energies = np.array(recording.energies)
+    progress = (energies - energies[0]) / (energies[-1] - energies[0] or 1.0)
+    return sorted({0, len(energies) - 1, *(int((progress >= part).argmax()) for part in np.linspace(0, 1, n)[1:-1])})
+
+
+def energies_of(run: Run, data: Dataset | None, samples: Tensor, seed: int = 0) -> dict[str, Tensor]:
+    """The finite energies of up to 1,000 events of each kind, by its name."""
+    events = {"samples": samples, "noise": run.sample(MAX_ENERGIES, steps=0, seed=seed)}
+    if data is not None:
+        held_out = data.batch(torch.arange(min(MAX_ENERGIES, len(data.test))), "test")
+        events = {
+            "training data": data.batch(torch.arange(min(MAX_ENERGIES, len(data.train)))),
+            "held-out data": held_out,
+        } | events
+    found = {name: run.score(x) for name, x in events.items()}
+    return {name: values[values.isfinite()] for name, values in found.items() if values.isfinite().any()}

@@ -1,4 +1,4 @@
-"""Filling the templates, and writing the page."""
+"""Fills the templates and writes the page."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -14,28 +14,26 @@ from adance.sweeps.folder import SweepFolder
 
 
 def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int = 0, device: str = "cpu") -> Path:
-    """Write the page of a run or of a sweep.
+    """Write the page of a run or a sweep.
 
     Args:
-        folder: The folder of a run or of a sweep.
-        out: The file; by default ``report.html`` in the folder.
+        folder: The folder of the run or sweep.
+        out: The file to write; by default ``report.html`` in the folder.
         seed: Seed of the chains that are shown.
-        device: Where the chains run.
+        device: Device that runs the chains.
 
     Returns:
-        The file.
+        The path of the file.
 
     Raises:
-        InputError: The folder holds neither, or the file cannot be written.
+        InputError: The folder holds neither a run nor a sweep, or the file cannot be written.
     """
     folder = Path(folder)
     out = folder / "report.html" if out is None else Path(out)
     if SweepFolder(folder).exists():
         page = render("sweep.html", sweep_context(folder))
     elif not (folder / "config.yaml").exists():
-        raise InputError(
-            f"{folder} is the folder of neither a run nor a sweep: it has no config.yaml and no sweep.json"
-        )
+        raise InputError(f"{folder} is neither a run nor a sweep: it has no config.yaml and no sweep.json")
     else:
         page = render("run.html", run_context(folder, seed=seed, device=device))
     try:
@@ -47,12 +45,9 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int
 
 
 def render(template: str, context: dict[str, Any]) -> str:
-    """The page, as text."""
+    """Fill the template with the context."""
+    loader = PackageLoader("adance.report")
     environment = Environment(
-        loader=PackageLoader("adance.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.get_template(template).render(version=version("adance"), **context)

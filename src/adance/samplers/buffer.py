@@ -8,7 +8,7 @@ from adance.samplers.weights import resampled_rows
 
 
 class ReplayBuffer(nn.Module):
-    """A fixed number of chains ``(capacity, *event)``, on the device of what it is made from."""
+    """A fixed number of chains ``(capacity, *event)``, on the device of the first samples."""
 
     samples: Tensor
 
@@ -17,20 +17,20 @@ class ReplayBuffer(nn.Module):
         self.register_buffer("samples", samples.clone())
 
     def draw(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """``n`` distinct slots ``(n,)``, all equally likely, and what is in them ``(n, *event)``.
+        """``n`` distinct random slots ``(n,)`` and the chains in them ``(n, *event)``.
 
         Raises:
             InputError: ``n`` is more than the buffer holds.
         """
         if n > len(self.samples):
-            raise InputError(f"{n} chains cannot be drawn from a buffer of {len(self.samples)}; make the buffer larger")
+            raise InputError(f"cannot draw {n} chains from a buffer of {len(self.samples)}: make it at least {n}")
         slots = torch.randperm(len(self.samples), generator=generator, device=self.samples.device)[:n]
         return slots, self.samples[slots]
 
     def write(self, slots: Tensor, x: Tensor) -> None:
-        """Put ``x`` ``(n, *event)`` into the very slots that were drawn."""
+        """Write ``x`` ``(n, *event)`` to ``slots``, as returned by :meth:`draw`."""
         self.samples[slots] = x
 
     def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
-        """Keep each chain as often as its weight ``exp(log_weights)`` ``(capacity,)`` says (systematic resampling)."""
+        """Resample the chains with weights ``exp(log_weights)`` ``(capacity,)`` (systematic resampling)."""
         self.samples.copy_(self.samples[resampled_rows(self.samples, log_weights, generator)])

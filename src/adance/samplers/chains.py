@@ -16,15 +16,15 @@ from adance.samplers.record import Recorder, StepInfo
 
 @dataclass(frozen=True)
 class Chains:
-    """Where chains ended, and their records.
+    """The ends of chains, and statistics of their steps.
 
     Attributes:
         x: Final positions ``(B, *event)``.
         energy: Mean energy over the chains before each step ``(steps,)``.
         gradient_norm: Mean ``‖∇E‖`` over the chains before each step ``(steps,)``; its mean is the thesis's v. Empty
             for kernels without gradients.
-        acceptance: Share of accepted proposals at each step ``(steps,)``; of ones for unadjusted kernels.
-        finite: Which chains ended at a finite position and met no energy that is NaN on their way ``(B,)``.
+        acceptance: Share of accepted proposals at each step ``(steps,)``; all ones for unadjusted kernels.
+        finite: Which chains ended at a finite position and met no NaN energy on the way ``(B,)``.
         step_size: The step size after adaptation, or ``None``.
         gradients: Energy gradients spent, all chains together.
         positions: With ``record=True``: positions after every ``thin``-th step ``(steps // thin, B, *event)``.
@@ -58,31 +58,31 @@ def run_chains(
 ) -> Chains:
     """Run one chain from every row of ``x`` ``(B, *event)``; the energy is left exactly as it was.
 
-    Memory does not grow with the steps, but for three numbers a step and, with ``record``, the positions.
+    Memory grows with the number of steps only by three numbers per step and, with ``record``, by the positions.
 
     Args:
         kernel: The Markov kernel.
         energy: Any callable ``(B, *event) -> (B,)``.
-        x: Starts; not altered, and never aliased by the result.
-        steps: Number of steps; by default the kernel's own. With 0 the result is a copy of the starts.
+        x: Starting positions; not modified, and never aliased by the result.
+        steps: Number of steps; by default the kernel's own. 0 returns a copy of the starts.
         generator: Source of randomness, on the device of ``x``; by default torch's global one.
-        adapt: During this many first steps the kernel adapts its step size, where it can.
-        step_size: An adapted step size to go on from.
+        adapt: Number of first steps during which the kernel adapts its step size, if it can.
+        step_size: An adapted step size to continue with.
         record: Keep positions along the way.
-        thin: Keep those after every ``thin``-th step, at least 1.
-        callback: Called as ``callback(i, x)`` after step i (counted from 1), to show progress or to look on.
-        compile: Compile blocks of steps, where the kernel is a :class:`SplitKernel`; others say that they are not. The
-            numbers drawn are the same, positions agree to rounding. It takes some ten seconds, once for each kernel,
-            structure of energy and shape of ``x``.
+        thin: Keep positions after every ``thin``-th step; at least 1.
+        callback: Called as ``callback(i, x)`` after step i, counted from 1.
+        compile: Compile blocks of steps if the kernel is a :class:`SplitKernel`; other kernels warn and run without
+            compilation. The random numbers are the same, and positions agree to rounding. Compilation takes about ten
+            seconds, once for each kernel, structure of energy and shape of ``x``.
 
     Raises:
-        InputError: ``steps`` is negative, ``thin`` is below 1, or the energy returns a wrong shape.
+        InputError: ``steps`` is below 0, ``thin`` is below 1, or the energy returns a wrong shape.
     """
     steps = kernel.steps if steps is None else steps
     if steps < 0:
-        raise InputError(f"a chain cannot take {steps} steps; 0 or more")
+        raise InputError(f"steps={steps} is negative: use 0 or more")
     if thin < 1:
-        raise InputError(f"thin is the number of steps between recorded positions, at least 1, got {thin}")
+        raise InputError(f"thin={thin} is below 1: use the number of steps between recorded positions")
     x = x.detach().clone()
     recorder = Recorder(x, steps, thin if record else 0)
     if steps == 0:
@@ -90,7 +90,7 @@ def run_chains(
     with reading(energy), torch.no_grad():
         first = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
         if compile and not isinstance(kernel, SplitKernel):
-            say_not_compiled(kernel, energy, "the kernel draws and moves in one")
+            say_not_compiled(kernel, energy, "the kernel is not a SplitKernel")
         in_blocks = compile and isinstance(kernel, SplitKernel)
         walk: Callable[..., Iterator[tuple[Tensor, Any, StepInfo]]] = walk_in_blocks if in_blocks else _walk
         state: Any = None

@@ -1,4 +1,4 @@
-"""Has the chain converged? Effective sample sizes and split R̂, by arviz (an extra), and chains as its data set."""
+"""Convergence diagnostics by arviz (an extra): effective sample size, split R̂, and conversion of chains."""
 
 import importlib
 from typing import Any
@@ -13,12 +13,12 @@ from adance.samplers.moves import energies
 
 
 def to_arviz(chains: Chains | Tensor, energy: Energy | None = None, thin: int = 1) -> Any:
-    """Chains as an arviz ``InferenceData``: variable ``x`` ``(chain, draw, *event)``.
+    """Convert chains to an arviz ``InferenceData`` with the variable ``x`` ``(chain, draw, *event)``.
 
     Args:
         chains: What :func:`run_chains` returned with ``record=True``, or positions ``(draws, B, *event)``.
-        energy: With it, ``sample_stats`` has the energy of every draw.
-        thin: Every ``thin``-th draw only.
+        energy: If given, ``sample_stats`` has the energy of every draw.
+        thin: Keep only every ``thin``-th draw.
 
     Raises:
         InputError: arviz is not installed, or the chains were not recorded.
@@ -33,11 +33,11 @@ def to_arviz(chains: Chains | Tensor, energy: Energy | None = None, thin: int = 
 
 
 def effective_sample_size(chains: Chains | Tensor, method: str = "bulk") -> Tensor:
-    """How many independent draws all chains together are worth, for each coordinate ``(*event)``.
+    """Effective sample size of all chains together, for each coordinate ``(*event)``.
 
     Args:
         chains: What :func:`run_chains` returned with ``record=True``, or positions ``(draws, B, *event)``.
-        method: One of arviz's, such as ``bulk``, ``tail`` or ``mean``.
+        method: Method of arviz, such as ``bulk``, ``tail`` or ``mean``.
 
     Raises:
         InputError: arviz is not installed, or the chains were not recorded.
@@ -46,7 +46,7 @@ def effective_sample_size(chains: Chains | Tensor, method: str = "bulk") -> Tens
 
 
 def split_rhat(chains: Chains | Tensor) -> Tensor:
-    """Split R̂ of each coordinate ``(*event)``: well above 1 (say 1.01) the chains have not converged.
+    """Split R̂ of each coordinate ``(*event)``; above 1.01 or so the chains have not converged.
 
     Args:
         chains: What :func:`run_chains` returned with ``record=True``, or positions ``(draws, B, *event)``.
@@ -58,13 +58,13 @@ def split_rhat(chains: Chains | Tensor) -> Tensor:
 
 
 def summary(chains: Chains) -> dict[str, float]:
-    """A run's diagnostics, the worst coordinate's where there is one for each.
+    """Diagnostics of a run; per-coordinate diagnostics are those of the worst coordinate.
 
     The means are over all chains and the second half of the steps.
 
     Returns:
         ``acceptance``, ``energy``, ``gradient_norm`` (NaN for kernels without gradients), ``finite`` (the share of
-        chains that stayed finite), and of recorded chains ``effective_sample_size`` and ``split_rhat``.
+        chains that stayed finite), and, for recorded chains, ``effective_sample_size`` and ``split_rhat``.
 
     Raises:
         InputError: The chains were recorded and arviz is not installed.
@@ -84,9 +84,9 @@ def summary(chains: Chains) -> dict[str, float]:
 def _positions(chains: Chains | Tensor) -> Tensor:
     positions = chains.positions if isinstance(chains, Chains) else chains
     if positions is None:
-        raise InputError("these chains were not recorded; run_chains(..., record=True) keeps their positions")
+        raise InputError("the positions of these chains were not recorded: use run_chains(..., record=True)")
     if len(positions) < 4:
-        raise InputError(f"diagnostics need at least 4 recorded positions a chain, got {len(positions)}")
+        raise InputError(f"{len(positions)} recorded positions per chain are too few for diagnostics: use at least 4")
     return positions
 
 

@@ -18,7 +18,7 @@ BlockUpdate = Callable[[Tensor, torch.Generator | None], Tensor]
 
 
 class GibbsState(NamedTuple):
-    """Positions ``(B, *event)``, their energies ``(B,)``, and where a systematic scan goes on."""
+    """Positions ``(B, *event)``, their energies ``(B,)``, and where a systematic scan continues."""
 
     x: Tensor
     energy: Tensor
@@ -26,26 +26,27 @@ class GibbsState(NamedTuple):
 
 
 class Gibbs(Kernel):
-    """Draws coordinates one after the other, each from its law given all others.
+    """Draws coordinates one after another, each from its conditional distribution given all others.
 
-    That law comes from the energy, by the first of these that it has, ``units`` being indices ``(m,)`` into the
-    flattened event:
+    The conditional distribution comes from the first of these that the energy has. ``units`` are indices ``(m,)`` into
+    the flattened event.
 
-    * ``conditional(x, units, generator) -> (B, m)``: a draw of their values, discrete or not, at T = 1;
-    * ``conditional_logits(x, units) -> (B, m)``: for units with two values, the log-odds at T = 1 of the upper one;
-    * itself: for units with two values, from the energy of ``x`` with one unit flipped; one energy for each draw.
+    * ``conditional(x, units, generator) -> (B, m)``: samples of their values, discrete or not, at T = 1;
+    * ``conditional_logits(x, units) -> (B, m)``: for units with two values, the log-odds of the upper one at T = 1;
+    * the energy itself, for units with two values: from the energy of ``x`` with one unit flipped, at one energy per
+      draw.
 
     Args:
         steps: Steps of one chain.
-        temperature: T of the stationary law ``exp(−E/T)``; an energy with ``conditional`` has 1 only.
-        scan: ``systematic``: coordinates in turn, each step going on where the last one ended. ``random``: drawn
-            uniformly, the same ones for all chains.
-        updates: Coordinates drawn in one step; by default as many as there are.
-        values: The two values of a unit, lower first: (0, 1) or (−1, 1). By default ``(energy.low, 1)``, or (0, 1)
-            where the energy does not say.
+        temperature: T of the stationary distribution ``exp(−E/T)``; must be 1 for an energy with ``conditional``.
+        scan: ``systematic``: coordinates in turn, where each step continues where the last one ended. ``random``:
+            coordinates drawn uniformly, the same for all chains.
+        updates: Coordinates drawn in one step; by default as many as an event has.
+        values: The two values of a unit, lower first: (0, 1) or (−1, 1). By default ``(energy.low, 1)``, or (0, 1) if
+            the energy has no ``low``.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``steps`` is below 0, ``temperature`` not above 0, ``updates`` below 1, or ``scan`` unknown.
     """
 
     exact = True
@@ -61,35 +62,36 @@ class Gibbs(Kernel):
     ) -> None:
         if not (steps >= 0 and temperature > 0 and (updates is None or updates >= 1)):
             raise InputError(
-                f"Gibbs needs steps ≥ 0, temperature > 0 and updates ≥ 1, got {steps}, {temperature}, {updates}"
+                f"Gibbs needs steps ≥ 0, temperature > 0 and updates ≥ 1, got {steps=}, {temperature=}, {updates=}"
             )
         if scan not in ("systematic", "random"):
-            raise InputError(f"unknown scan {scan!r}; one of systematic, random")
+            raise InputError(f"unknown scan {scan!r}: use systematic or random")
         self.steps, self._temperature, self.scan, self.updates = steps, temperature, scan, updates
         self.values = None if values is None else check_values(values)
 
     @property
     def temperature(self) -> float:
-        """T of the stationary law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> GibbsState:
         """The state of chains at ``x`` ``(B, *event)``; costs one energy.
 
         Raises:
-            InputError: A unit has neither of the two values, or the energy's conditionals have another temperature.
+            InputError: A unit has neither of the two values, or ``temperature`` is not 1 and the energy has
+                ``conditional``.
         """
         if not hasattr(energy, "conditional"):
             check_units(x, unit_values(energy, self.values), "Gibbs")
         elif self.temperature != 1:
-            raise InputError(f"this energy draws its conditionals at temperature 1, not {self.temperature}")
+            raise InputError(f"temperature={self.temperature}, but this energy has conditionals at temperature 1")
         return GibbsState(x, energies(energy, x))
 
     @torch.no_grad()
     def step(
         self, energy: Energy, state: GibbsState, generator: torch.Generator | None = None
     ) -> tuple[GibbsState, StepInfo]:
-        """Draw as many coordinates as one step has, in every chain."""
+        """Draw ``updates`` coordinates in every chain."""
         x, values, place = state
         order = self._scan(x, place, generator)
         for units in order:
@@ -114,7 +116,7 @@ class Gibbs(Kernel):
     def _flip(
         self, energy: Energy, x: Tensor, values: Tensor, units: Tensor, generator: torch.Generator | None
     ) -> tuple[Tensor, Tensor]:
-        """One unit takes its other value with probability ``σ((E(x) − E(flipped))/T)``."""
+        """Flip one unit with probability ``σ((E(x) − E(flipped))/T)``."""
         both = sum(unit_values(energy, self.values))
         flipped = put(x, units, both - x.flatten(1)[:, units])
         other = energies(energy, flipped)
@@ -124,9 +126,9 @@ class Gibbs(Kernel):
 
 
 class BlockGibbs(Kernel):
-    """Draws blocks of coordinates one after the other, each from its law given all others.
+    """Draws blocks of coordinates one after another, each from its conditional distribution given all others.
 
-    The blocks are those that are given, or come from the energy, by the first of these that it has:
+    Without ``blocks``, they come from the first of these that the energy has:
 
     * ``block_gibbs(x, generator, temperature) -> x'``: its own sweep (a restricted Boltzmann machine goes to its
       hidden units and back);
@@ -135,11 +137,11 @@ class BlockGibbs(Kernel):
 
     Args:
         steps: Steps of one chain; each draws every block once.
-        blocks: The updates, each ``(x, generator) -> x'``, which must leave ``exp(−E/T)`` as it is.
-        temperature: T of the stationary law.
+        blocks: The updates, each ``(x, generator) -> x'``, which must leave ``exp(−E/T)`` invariant.
+        temperature: T of the stationary distribution.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``steps`` is below 0, or ``temperature`` not above 0.
     """
 
     exact = True
@@ -147,25 +149,25 @@ class BlockGibbs(Kernel):
 
     def __init__(self, steps: int = 100, blocks: Sequence[BlockUpdate] | None = None, temperature: float = 1.0) -> None:
         if not (steps >= 0 and temperature > 0):
-            raise InputError(f"BlockGibbs needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+            raise InputError(f"BlockGibbs needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
         self.steps, self.blocks, self._temperature = steps, blocks, temperature
 
     @property
     def temperature(self) -> float:
-        """T of the stationary law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> GibbsState:
         """The state of chains at ``x`` ``(B, *event)``; costs one energy.
 
         Raises:
-            InputError: No blocks were given and the energy has none.
+            InputError: ``blocks`` is ``None`` and the energy has no blocks.
         """
         known = hasattr(energy, "block_gibbs") or (hasattr(energy, "blocks") and hasattr(energy, "conditional_logits"))
         if self.blocks is None and not known:
             raise InputError(
-                f"{getattr(energy, '__name__', type(energy).__name__)} has no block_gibbs(), nor blocks() and "
-                "conditional_logits(); give BlockGibbs its blocks, or use Gibbs"
+                f"{getattr(energy, '__name__', type(energy).__name__)} has neither block_gibbs() nor blocks() and "
+                "conditional_logits(): pass blocks to BlockGibbs, or use Gibbs"
             )
         return GibbsState(x, energies(energy, x))
 
@@ -173,7 +175,7 @@ class BlockGibbs(Kernel):
     def step(
         self, energy: Energy, state: GibbsState, generator: torch.Generator | None = None
     ) -> tuple[GibbsState, StepInfo]:
-        """Draw every block once, in every chain; costs one energy, for the record."""
+        """Draw every block once in every chain; costs one energy, for the statistics."""
         x = self._sweep(energy, state.x, generator)
         return GibbsState(x, energies(energy, x)), StepInfo(state.energy)
 

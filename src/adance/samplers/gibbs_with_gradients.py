@@ -1,4 +1,4 @@
-"""Gibbs with gradients (Grathwohl et al. 2021): flips of single units, proposed where the gradient says they help."""
+"""Gibbs with gradients (Grathwohl et al. 2021): flips of single units, proposed by the gradient."""
 
 from typing import NamedTuple
 
@@ -22,19 +22,19 @@ class FlipState(NamedTuple):
 
 
 class GibbsWithGradients(Kernel):
-    """One unit i of two values flips, proposed by ``q(i|x) ∝ exp(½ dᵢ(x))``, taken by the Metropolis rule.
+    """Flips of one two-valued unit i, proposed by ``q(i|x) ∝ exp(½ dᵢ(x))`` and accepted by the Metropolis rule.
 
-    ``dᵢ(x) = −(x'ᵢ − xᵢ) ∂E/∂xᵢ / T`` estimates how much the flip raises the log-probability, by one gradient for all
-    units. The law is exact for any energy that is differentiable between the units' values.
+    ``dᵢ(x) = −(x'ᵢ − xᵢ) ∂E/∂xᵢ / T`` estimates how much the flip raises the log-probability, with one gradient for all
+    units. The sampler is exact for any energy that is differentiable between the two values.
 
     Args:
         steps: Steps of one chain; each flips at most one unit.
-        temperature: T of the stationary law ``exp(−E/T)``.
-        values: The two values of a unit, lower first: (0, 1) or (−1, 1). By default ``(energy.low, 1)``, or (0, 1)
-            where the energy does not say.
+        temperature: T of the stationary distribution ``exp(−E/T)``.
+        values: The two values of a unit, lower first: (0, 1) or (−1, 1). By default ``(energy.low, 1)``, or (0, 1) if
+            the energy has no ``low``.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``steps`` is below 0, or ``temperature`` not above 0.
     """
 
     exact = True
@@ -42,13 +42,13 @@ class GibbsWithGradients(Kernel):
 
     def __init__(self, steps: int = 200, temperature: float = 1.0, values: tuple[float, float] | None = None) -> None:
         if not (steps >= 0 and temperature > 0):
-            raise InputError(f"GibbsWithGradients needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+            raise InputError(f"GibbsWithGradients needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
         self.steps, self._temperature = steps, temperature
         self.values = None if values is None else check_values(values)
 
     @property
     def temperature(self) -> float:
-        """T of the stationary law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> FlipState:
@@ -82,5 +82,5 @@ class GibbsWithGradients(Kernel):
         return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), taken, probability)
 
     def _log_proposal(self, change: Tensor, gradient: Tensor) -> Tensor:
-        """``log q(i|x)`` of every unit ``(B, d)``, which would each ``change`` by as much."""
+        """``log q(i|x)`` of every unit ``(B, d)``; ``change`` is by how much each would change."""
         return (-change * gradient / (2 * self.temperature)).flatten(1).log_softmax(1)

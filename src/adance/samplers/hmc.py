@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo (thesis Algorithm 2.2; Neal 2011), and the leapfrog integrator that it rests on."""
+"""Hamiltonian Monte Carlo (thesis Algorithm 2.2; Neal 2011), and its leapfrog integrator."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -35,16 +35,16 @@ def leapfrog(
     velocity: Velocity | None = None,
     gradient: Tensor | None = None,
 ) -> Phase:
-    """Hamilton's equations by half a kick, drifts and kicks in turn, half a kick: reversible and volume-preserving.
+    """Integrate Hamilton's equations by the leapfrog method, which is reversible and volume-preserving.
 
     Args:
         energy: The potential.
         x: Positions ``(B, *event)``.
         momentum: Momenta ``(B, *event)``.
-        step_size: ε, a number or what broadcasts against ``x``.
+        step_size: ε, a number or a tensor that broadcasts against ``x``.
         steps: L ≥ 1; each costs one gradient.
         velocity: From momenta to velocities; by default mass 1.
-        gradient: The gradient at ``x``, if it is known; else one more is spent.
+        gradient: The gradient at ``x``, if known; otherwise it is computed.
     """
     if gradient is None:
         gradient = energy_and_gradient(energy, x)[1]
@@ -64,7 +64,7 @@ def euler(
     steps: int,
     velocity: Velocity | None = None,
 ) -> Phase:
-    """Hamilton's equations by Euler's method, which neither reverses nor preserves volume: for comparison only.
+    """Integrate Hamilton's equations by Euler's method, for comparison only: not reversible, not volume-preserving.
 
     Args:
         energy: The potential.
@@ -94,25 +94,28 @@ class HMCState(NamedTuple):
 
 
 class HMC(SplitKernel):
-    """Momenta ``v ~ N(0, T·M)``, L leapfrog steps, taken with probability ``min(1, e^((H(x, v) − H(x', v'))/T))``.
+    """Momenta ``v ~ N(0, T·M)``, L leapfrog steps, accepted with probability ``min(1, e^((H(x, v) − H(x', v'))/T))``.
 
-    ``H(x, v) = E(x) + ½ vᵀM⁻¹v``, summed over the whole event. The gradient is carried over, so that a step costs L.
+    ``H(x, v) = E(x) + ½ vᵀM⁻¹v``, summed over the whole event. The last gradient is reused, so a step costs L
+    gradients.
 
     Args:
         steps: Steps (trajectories) of one chain.
-        step_size: ε, a time: one leapfrog step moves by ``½ε²`` on the gradient; where adaptation begins.
+        step_size: ε, a time: one leapfrog step moves by ``½ε²`` times the gradient. Adaptation starts from it.
         leapfrog_steps: L ≥ 1.
-        temperature: T of the stationary law ``exp(−E/T)``.
-        jitter: Each chain's ε, and so the length of its trajectory, is drawn anew for every trajectory, uniformly
-            within this share on either side: trajectories that return where they began cannot do so twice.
+        temperature: T of the stationary distribution ``exp(−E/T)``.
+        jitter: For every trajectory each chain's ε, and so the length of the trajectory, is drawn uniformly within this
+            share on either side. This prevents trajectories that keep returning to their starting point.
         mass: M: ``None`` for 1, a tensor of the event's shape for a diagonal, or a symmetric positive definite matrix
             ``(d, d)`` over the flattened event. The inverse covariance is best; see :func:`diagonal_mass` and
             :func:`dense_mass`.
-        target_acceptance: What adaptation steers to.
-        adaptation: Change of log ε for each step and unit of acceptance error; later it decays as ``n^(−0.6)``.
+        target_acceptance: Acceptance rate that adaptation aims for.
+        adaptation: Change of log ε per step and unit of acceptance error; later it decays as ``n^(−0.6)``.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``steps`` is below 0, ``step_size`` or ``temperature`` not above 0, ``leapfrog_steps`` below 1,
+            ``jitter`` outside [0, 1), ``target_acceptance`` outside (0, 1), ``adaptation`` below 0, or ``mass`` not
+            positive definite.
     """
 
     exact = True
@@ -132,11 +135,11 @@ class HMC(SplitKernel):
         if not (steps >= 0 and step_size > 0 and leapfrog_steps >= 1 and temperature > 0 and 0 <= jitter < 1):
             raise InputError(
                 "HMC needs steps ≥ 0, step_size > 0, leapfrog_steps ≥ 1, temperature > 0 and jitter in [0, 1), got "
-                f"{steps}, {step_size}, {leapfrog_steps}, {temperature}, {jitter}"
+                f"{steps=}, {step_size=}, {leapfrog_steps=}, {temperature=}, {jitter=}"
             )
         if not (0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
-                f"HMC needs target_acceptance in (0, 1) and adaptation ≥ 0, got {target_acceptance}, {adaptation}"
+                f"HMC needs target_acceptance in (0, 1) and adaptation ≥ 0, got {target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self.leapfrog_steps = steps, step_size, leapfrog_steps
         self.gradients_per_step = leapfrog_steps
@@ -146,7 +149,7 @@ class HMC(SplitKernel):
 
     @property
     def temperature(self) -> float:
-        """T of the stationary law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> HMCState:
@@ -160,14 +163,14 @@ class HMC(SplitKernel):
         return HMCState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """ξ of the momenta ``(B, *event)``, uniform numbers ``(B,)`` that decide, and with jitter those of ε."""
+        """ξ of the momenta ``(B, *event)``, uniform numbers ``(B,)`` for acceptance, and with jitter those of ε."""
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         shares = (len(x),) if self.jitter == 0 else (2, len(x))
         uniform = torch.rand(shares, generator=generator, dtype=x.dtype, device=x.device)
         return (noise, uniform) if self.jitter == 0 else (noise, *uniform)
 
     def move(self, energy: Energy, state: HMCState, numbers: tuple[Tensor, ...]) -> tuple[HMCState, StepInfo]:
-        """Move every chain once, with L gradients; a trajectory whose end has a non-finite energy is refused."""
+        """Move every chain once, with L gradients; a trajectory that ends at a non-finite energy is rejected."""
         x, T = state.x, self.temperature
         noise, u, *jitter = numbers
         momentum = T**0.5 * (noise if self.mass is None else self.mass.root(noise))

@@ -21,21 +21,22 @@ K = TypeVar("K", bound="Kernel")
 
 
 class Kernel(Configurable, ABC):
-    """A Markov kernel whose stationary law is ``exp(−E/temperature)``, exactly or as its step size goes to 0.
+    """A Markov kernel whose stationary distribution is ``exp(−E/temperature)``, exactly or as its step size goes to 0.
 
-    Its states are named tuples. ``x`` are the positions; what else goes with a chain and must follow it when chains
-    are exchanged is called ``energy``, ``gradient`` (both of the energy that ``init`` was given) or ``momentum``.
+    Its states are named tuples. ``x`` are the positions; other values that belong to a chain and must follow it when
+    chains are exchanged are called ``energy``, ``gradient`` (both of the energy that ``init`` was given) or
+    ``momentum``.
     """
 
     steps: int
-    """Steps that a chain takes unless told otherwise."""
+    """Default number of steps of one chain."""
 
     exact: bool = False
-    """Whether the stationary law is exact at any step size."""
+    """Whether the stationary distribution is exact at any step size."""
 
     @property
     def keeps_law(self) -> bool:
-        """Whether chains that start from ``exp(−E/T)`` stay in it, so that they can follow a law that changes."""
+        """Whether the kernel leaves ``exp(−E/T)`` invariant, so that chains can follow a distribution that changes."""
         return self.exact and self.temperature > 0
 
     gradients_at_init: int = 0
@@ -47,14 +48,14 @@ class Kernel(Configurable, ABC):
     @property
     @abstractmethod
     def temperature(self) -> float:
-        """T of the stationary law ``exp(−E/T)``."""
+        """T of the stationary distribution ``exp(−E/T)``."""
 
     @abstractmethod
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> Any:
         """The state of chains at ``x`` ``(B, *event)``, of which ``state.x`` are the positions.
 
-        ``step_size``, one number or one for each chain ``(B,)``, goes on from an adapted one; kernels that do not adapt
-        ignore it.
+        ``step_size``, one number or one for each chain ``(B,)``, is an adapted step size to continue with; kernels that
+        do not adapt ignore it.
         """
 
     @abstractmethod
@@ -65,7 +66,7 @@ class Kernel(Configurable, ABC):
         """The same kernel with some arguments of its constructor changed.
 
         Raises:
-            InputError: The kernel does not take one of them, or refuses its value.
+            InputError: The constructor has no such argument, or rejects its value.
         """
         made_from = type(self)
         try:
@@ -80,7 +81,7 @@ class Kernel(Configurable, ABC):
 
 
 class SplitKernel(Kernel):
-    """A kernel whose random numbers can be drawn before the move that uses them, so that moves can be compiled."""
+    """A kernel that draws its random numbers apart from the move that uses them, so that moves can be compiled."""
 
     @abstractmethod
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
@@ -88,7 +89,7 @@ class SplitKernel(Kernel):
 
     @abstractmethod
     def move(self, energy: Energy, state: Any, numbers: tuple[Tensor, ...]) -> tuple[Any, StepInfo]:
-        """Move every chain once, by the ``numbers`` that were drawn; the state is tensors alone."""
+        """Move every chain once with the ``numbers`` from :meth:`draw`; the state holds only tensors."""
 
     def step(self, energy: Energy, state: Any, generator: torch.Generator | None = None) -> tuple[Any, StepInfo]:
         """Move every chain once."""

@@ -20,19 +20,20 @@ class LangevinState(NamedTuple):
 
 
 class Langevin(SplitKernel):
-    """The chain ``x ← x − α∇E(x) + σξ``, whose stationary law tends to ``exp(−E/T)``, T = σ²/(2α), as α → 0.
+    """The chain ``x ← x − α∇E(x) + σξ``, whose stationary distribution tends to ``exp(−E/T)``, T = σ²/(2α), as α → 0.
 
-    Give ``noise_std`` σ or ``temperature`` T, not both; with neither, T = 1. ``noise_std=0`` is gradient descent.
+    Set ``noise_std`` σ or ``temperature`` T, not both; with neither, T = 1. ``noise_std=0`` is gradient descent.
 
     Args:
         steps: Steps of one chain.
-        step_size: α, on the gradient of E.
+        step_size: α, the factor of the gradient of E.
         noise_std: σ, absolute.
         temperature: T, so that σ = √(2αT).
         bounds: ``(low, high)``: positions are clamped to it after every step.
 
     Raises:
-        InputError: A number is out of range, or both σ and T are given.
+        InputError: ``steps``, ``noise_std`` or ``temperature`` is below 0, ``step_size`` not above 0, ``bounds`` not in
+            order, or both σ and T are given.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Langevin(SplitKernel):
                 "Langevin needs steps ≥ 0, step_size > 0, noise_std ≥ 0 and temperature ≥ 0, got "
                 f"steps={steps}, step_size={step_size}, noise_std={noise_std}, temperature={temperature}"
             )
-        # of σ and T the config keeps the one that was given
+        # the config keeps whichever of σ and T was given
         given = self.init_args.copy()
         given.pop("temperature" if noise_std is not None else "noise_std", None)
         if noise_std is None:
@@ -72,7 +73,7 @@ class Langevin(SplitKernel):
         return LangevinState(x)
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """ξ ``(B, *event)``; where σ is 0 nothing is drawn."""
+        """ξ ``(B, *event)``; nothing if σ is 0."""
         if self.noise_std == 0:
             return (x.new_zeros(()),)
         return (torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device),)

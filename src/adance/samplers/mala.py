@@ -23,17 +23,19 @@ class MALAState(NamedTuple):
 
 
 class MALA(SplitKernel):
-    """Proposals ``x' = x − h∇E(x) + √(2hT) ξ``, taken with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
+    """Proposals ``x' = x − h∇E(x) + √(2hT) ξ``, accepted with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
 
     Args:
         steps: Steps of one chain.
-        step_size: h, on the gradient of E; where adaptation begins.
-        temperature: T of the stationary law ``exp(−E/T)``.
-        target_acceptance: What adaptation steers to; 0.574 is optimal for smooth laws of many dimensions.
-        adaptation: Change of log h for each step and unit of acceptance error; later it decays as ``n^(−0.6)``.
+        step_size: h, the factor of the gradient of E. Adaptation starts from it.
+        temperature: T of the stationary distribution ``exp(−E/T)``.
+        target_acceptance: Acceptance rate that adaptation aims for; 0.574 is optimal for smooth distributions in many
+            dimensions.
+        adaptation: Change of log h per step and unit of acceptance error; later it decays as ``n^(−0.6)``.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``steps`` or ``adaptation`` is below 0, ``step_size`` or ``temperature`` not above 0, or
+            ``target_acceptance`` outside (0, 1).
     """
 
     exact = True
@@ -50,14 +52,14 @@ class MALA(SplitKernel):
         if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
                 "MALA needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and adaptation ≥ 0, "
-                f"got {steps}, {step_size}, {temperature}, {target_acceptance}, {adaptation}"
+                f"got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self._temperature = steps, step_size, temperature
         self.target_acceptance, self.adaptation = target_acceptance, adaptation
 
     @property
     def temperature(self) -> float:
-        """T of the stationary law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> MALAState:
@@ -65,12 +67,12 @@ class MALA(SplitKernel):
         return MALAState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """ξ ``(B, *event)``, and the uniform numbers ``(B,)`` that decide."""
+        """ξ ``(B, *event)``, and uniform numbers ``(B,)`` for acceptance."""
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         return noise, torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
 
     def move(self, energy: Energy, state: MALAState, numbers: tuple[Tensor, ...]) -> tuple[MALAState, StepInfo]:
-        """Move every chain once, with one gradient; a proposal with a non-finite energy is refused."""
+        """Move every chain once, with one gradient; a proposal with a non-finite energy is rejected."""
         x, values, gradient, T = state.x, state.energy, state.gradient, self.temperature
         h = rows(state.step_size, x)
         noise, u = numbers

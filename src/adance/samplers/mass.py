@@ -1,4 +1,4 @@
-"""Mass matrices of Hamiltonian Monte Carlo, and their estimates from the positions of a first run."""
+"""Mass matrices of Hamiltonian Monte Carlo, estimated from the positions of a first run."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ class Mass:
     """A diagonal mass of the event's shape, or a dense one ``(d, d)`` over the flattened event.
 
     Raises:
-        InputError: It is not positive (definite).
+        InputError: ``mass`` is not positive, or not symmetric and positive definite.
     """
 
     def __init__(self, mass: Tensor) -> None:
@@ -18,7 +18,7 @@ class Mass:
         self._factors: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
         positive = bool((mass > 0).all()) or (_square(mass) and not torch.linalg.cholesky_ex(mass)[1].any())
         if not positive:
-            raise InputError("a mass is positive in every coordinate, or a symmetric positive definite matrix")
+            raise InputError("mass must be positive in every coordinate, or a symmetric positive definite matrix")
 
     def check(self, x: Tensor) -> None:
         """Raise :class:`InputError` if the mass does not fit events of ``x`` ``(B, *event)``."""
@@ -28,10 +28,10 @@ class Mass:
         if self.mass.shape != (d, d):
             raise InputError(
                 f"a mass of shape {tuple(self.mass.shape)} does not fit events of shape {tuple(event)}; "
-                f"give that shape, or ({d}, {d})"
+                f"use that shape, or ({d}, {d})"
             )
         if torch.linalg.cholesky_ex(self.mass)[1].any():
-            raise InputError(f"a mass of shape ({d}, {d}) is a symmetric positive definite matrix, which this is not")
+            raise InputError(f"a mass of shape ({d}, {d}) must be a symmetric positive definite matrix")
 
     def root(self, noise: Tensor) -> Tensor:
         """``M^½ ξ``: momenta of covariance M from standard normal ``noise`` ``(B, *event)``."""

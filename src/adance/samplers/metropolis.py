@@ -24,17 +24,19 @@ class MetropolisState(NamedTuple):
 
 
 class RandomWalkMetropolis(SplitKernel):
-    """Proposals ``x' = x + sξ``, taken with probability ``min(1, exp(−(E(x') − E(x))/T))``.
+    """Proposals ``x' = x + sξ``, accepted with probability ``min(1, exp(−(E(x') − E(x))/T))``.
 
     Args:
         steps: Steps of one chain.
-        step_size: s, the standard deviation of a proposal in every coordinate; where adaptation begins.
-        temperature: T of the stationary law ``exp(−E/T)``.
-        target_acceptance: What adaptation steers to; 0.234 is optimal for smooth laws of many dimensions.
-        adaptation: Change of log s for each step and unit of acceptance error; later it decays as ``n^(−0.6)``.
+        step_size: s, the standard deviation of a proposal in every coordinate. Adaptation starts from it.
+        temperature: T of the stationary distribution ``exp(−E/T)``.
+        target_acceptance: Acceptance rate that adaptation aims for; 0.234 is optimal for smooth distributions in many
+            dimensions.
+        adaptation: Change of log s per step and unit of acceptance error; later it decays as ``n^(−0.6)``.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``steps`` or ``adaptation`` is below 0, ``step_size`` or ``temperature`` not above 0, or
+            ``target_acceptance`` outside (0, 1).
     """
 
     exact = True
@@ -51,14 +53,14 @@ class RandomWalkMetropolis(SplitKernel):
         if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
                 "RandomWalkMetropolis needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and "
-                f"adaptation ≥ 0, got {steps}, {step_size}, {temperature}, {target_acceptance}, {adaptation}"
+                f"adaptation ≥ 0, got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self._temperature = steps, step_size, temperature
         self.target_acceptance, self.adaptation = target_acceptance, adaptation
 
     @property
     def temperature(self) -> float:
-        """T of the stationary law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> MetropolisState:
@@ -66,14 +68,14 @@ class RandomWalkMetropolis(SplitKernel):
         return MetropolisState(x, energies(energy, x), *initial_step(self.step_size, step_size, x))
 
     def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """ξ ``(B, *event)``, and the uniform numbers ``(B,)`` that decide."""
+        """ξ ``(B, *event)``, and uniform numbers ``(B,)`` for acceptance."""
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         return noise, torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
 
     def move(
         self, energy: Energy, state: MetropolisState, numbers: tuple[Tensor, ...]
     ) -> tuple[MetropolisState, StepInfo]:
-        """Move every chain once, with one energy; a proposal with a non-finite energy is refused."""
+        """Move every chain once, with one energy; a proposal with a non-finite energy is rejected."""
         x, values = state.x, state.energy
         noise, u = numbers
         proposal = x + rows(state.step_size, x) * noise
@@ -91,7 +93,7 @@ class RandomWalkMetropolis(SplitKernel):
 
 @runtime_checkable
 class Proposal(Protocol):
-    """A proposal law q; one that is not symmetric also has ``log_prob(to, given) -> (B,)``, its log-density."""
+    """A proposal distribution q; if not symmetric, it also has ``log_prob(to, given) -> (B,)``, its log-density."""
 
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """One proposal for each row of ``x`` ``(B, *event)``."""
@@ -106,16 +108,16 @@ class HastingsState(NamedTuple):
 
 
 class MetropolisHastings(Kernel):
-    """Proposals ``x' ~ q(·|x)`` of any kind, taken with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
+    """Proposals ``x' ~ q(·|x)`` of any kind, accepted with probability ``min(1, p(x')q(x|x') / p(x)q(x'|x))``.
 
     Args:
-        proposal: q, any object with ``sample(x, generator)`` and ``log_prob(to, given)``; without the latter it is
-            taken to be symmetric.
+        proposal: q, any object with ``sample(x, generator)`` and ``log_prob(to, given)``; without ``log_prob`` it is
+            assumed to be symmetric.
         steps: Steps of one chain.
-        temperature: T of the stationary law ``exp(−E/T)``.
+        temperature: T of the stationary distribution ``exp(−E/T)``.
 
     Raises:
-        InputError: A number is out of range, or the proposal cannot be sampled.
+        InputError: ``steps`` is below 0, ``temperature`` not above 0, or ``proposal`` has no ``sample``.
     """
 
     exact = True
@@ -123,14 +125,14 @@ class MetropolisHastings(Kernel):
 
     def __init__(self, proposal: Proposal, steps: int = 500, temperature: float = 1.0) -> None:
         if not callable(getattr(proposal, "sample", None)):
-            raise InputError(f"a proposal needs sample(x, generator), which {type(proposal).__name__} has not")
+            raise InputError(f"proposal={type(proposal).__name__} has no method sample(x, generator)")
         if not (steps >= 0 and temperature > 0):
-            raise InputError(f"MetropolisHastings needs steps ≥ 0 and temperature > 0, got {steps}, {temperature}")
+            raise InputError(f"MetropolisHastings needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
         self.proposal, self.steps, self._temperature = proposal, steps, temperature
 
     @property
     def temperature(self) -> float:
-        """T of the stationary law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> HastingsState:
@@ -154,7 +156,7 @@ class MetropolisHastings(Kernel):
 
 
 class Flip(Configurable, Proposal):
-    """A symmetric proposal for units with two values: one unit, drawn uniformly for each chain, takes the other one.
+    """A symmetric proposal for units with two values: flips one unit, drawn uniformly for each chain.
 
     Args:
         values: The two values that a unit can have.
@@ -171,19 +173,20 @@ class Flip(Configurable, Proposal):
 
 
 class Independent(Configurable, Proposal):
-    """Proposals from a fixed density, whatever the position: the independence sampler.
+    """Proposals from a fixed density, regardless of the position: the independence sampler.
 
     Args:
-        density: An object with ``sample(n, generator)`` and ``log_prob(x)``, as the densities in closed form have.
+        density: An object with ``sample(n, generator)`` and ``log_prob(x)``, such as the densities of
+            :mod:`adance.energies`.
     """
 
     def __init__(self, density: Density) -> None:
         self.density = density
 
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """As many draws as ``x`` ``(B, *event)`` has rows."""
+        """One sample for each row of ``x`` ``(B, *event)``."""
         return self.density.sample(len(x), generator)
 
     def log_prob(self, to: Tensor, given: Tensor) -> Tensor:
-        """Log-densities ``(B,)`` of ``to`` ``(B, *event)``; ``given`` plays no part."""
+        """Log-densities ``(B,)`` of ``to`` ``(B, *event)``; ``given`` is ignored."""
         return self.density.log_prob(to)

@@ -1,4 +1,4 @@
-"""Chains of a model that changes: where they start, how they run, and what is kept of them between runs."""
+"""Chains of a model that changes: where they start, how they run, and which are kept between runs."""
 
 import math
 from collections.abc import Callable
@@ -24,9 +24,9 @@ class ChainOptions:
     """How chains are computed.
 
     Attributes:
-        compile: Run them as compiled programs.
-        dtype: Type in which their copy of the energy multiplies; ``None`` for the energy's own.
-        timer: Makes a context that chains run in, to measure their time.
+        compile: Run chains as compiled programs.
+        dtype: Type in which their copy of the energy multiplies; ``None`` for the dtype of the energy.
+        timer: Returns a context manager that chains run in, to measure their time.
     """
 
     compile: bool = False
@@ -40,9 +40,9 @@ class ModelChains(nn.Module):
     Args:
         energy: The first snapshot, frozen.
         kernel: The kernel of the chains.
-        starts: Where they start.
+        starts: Where chains start.
         data: Data ``(N, *event)``, whose dtype and device the chains have.
-        options: How they are computed.
+        options: How chains are computed.
     """
 
     record: Tensor
@@ -59,17 +59,17 @@ class ModelChains(nn.Module):
         self._copy: tuple[nn.Module, ...] = ()  # in a tuple, so that it is not part of the state
 
     def check_units(self, energy: nn.Module) -> None:
-        """Let the kernel see the buffer: one for other values than its starts says so before anything is written.
+        """Check the buffer against the kernel before a run folder is written.
 
         Raises:
-            InputError: The kernel cannot take the starts.
+            InputError: The kernel is for other values than the starts.
         """
         if self.starts.buffer is not None and self.kernel.gradients_at_init == 0:
             with reading(energy), torch.no_grad():
                 self.kernel.init(energy, self.starts.buffer.samples[:2])
 
     def follow(self, energy: nn.Module, generator: torch.Generator | None) -> None:
-        """Bring reweighted chains to the law of a new snapshot ``energy``; others stay where they are."""
+        """Move reweighted chains to the distribution of a new snapshot ``energy``; other chains stay where they are."""
         if self.population is None or self.starts.buffer is None:
             return
         with self.options.timer():
@@ -111,9 +111,9 @@ class ModelChains(nn.Module):
         return self._copy[0]
 
     def metrics(self) -> dict[str, Tensor]:
-        """Of the last chains: mean gradient norm v and acceptance. So far: chains restarted and gradients spent.
+        """Mean gradient norm v and acceptance of the last chains; chains restarted and gradients spent so far.
 
-        For reweighted chains also the effective share that the last weights would have left at once.
+        For reweighted chains also the effective sample share of the last weights, applied in one step.
         """
         names = ("gradient_norm", "acceptance", "restarted_chains")
         share = {} if self.population is None else {"chain_share": self.population.share.clone()}
@@ -121,7 +121,7 @@ class ModelChains(nn.Module):
         return dict(zip(names, self.record.clone().unbind(), strict=True)) | share | spent
 
     def get_extra_state(self) -> Tensor:
-        """What is neither weight nor buffer: gradients so far, and the step size."""
+        """State that is neither a weight nor a buffer: gradients so far, and the step size."""
         step_size = math.nan if self._step_size is None else float(self._step_size)
         return torch.tensor([self.gradients, step_size], dtype=torch.float64)
 

@@ -22,21 +22,22 @@ class MomentumState(NamedTuple):
 class MomentumLangevin(Kernel):
     """The chain ``v ← μv − α∇E(x) + σξ``, ``x ← x + v``, from rest.
 
-    Without noise (the default) it descends as SGD with momentum does, for approximate samples from random starts. With
-    noise its stationary law tends to ``exp(−E/T)``, T = σ²/(2α(1 − μ)), as α → 0; on a quadratic energy of curvature k
-    the variance is ``(T/k) / (1 − αk/(2(1 + μ)))``, and there α must stay below ``2(1 + μ)/k``. With μ = 0 it is
-    :class:`Langevin`.
+    Without noise (the default) it is SGD with momentum, for approximate samples from random starts. With
+    noise its stationary distribution tends to ``exp(−E/T)``, T = σ²/(2α(1 − μ)), as α → 0; on a quadratic energy of
+    curvature k the variance is ``(T/k) / (1 − αk/(2(1 + μ)))``, and there α must stay below ``2(1 + μ)/k``. With μ = 0
+    it is :class:`Langevin`.
 
     Args:
         steps: Steps of one chain.
-        step_size: α, on the gradient of E.
+        step_size: α, the factor of the gradient of E.
         momentum: μ, the share of the velocity that is kept, in [0, 1).
-        noise_std: σ, absolute; give it or the temperature, not both. With neither there is no noise.
+        noise_std: σ, absolute; set it or the temperature, not both. With neither there is no noise.
         temperature: T, so that σ = √(2αT(1 − μ)).
         bounds: ``(low, high)``: positions are clamped to it after every step.
 
     Raises:
-        InputError: A number is out of range, or both σ and T are given.
+        InputError: ``steps``, ``noise_std`` or ``temperature`` is below 0, ``step_size`` not above 0, ``momentum``
+            outside [0, 1), ``bounds`` not in order, or both σ and T are given.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class MomentumLangevin(Kernel):
         ):
             raise InputError(
                 "MomentumLangevin needs steps ≥ 0, step_size > 0, momentum in [0, 1), noise_std ≥ 0 and temperature ≥ "
-                f"0, got {steps}, {step_size}, {momentum}, {noise_std}, {temperature}"
+                f"0, got {steps=}, {step_size=}, {momentum=}, {noise_std=}, {temperature=}"
             )
         if bounds is not None and not bounds[0] < bounds[1]:
             raise InputError(f"MomentumLangevin needs bounds (low, high) with low < high, got {tuple(bounds)}")

@@ -1,4 +1,4 @@
-"""What kernels share: the Metropolis decision, row-wise choice, and the adaptation of step sizes in warm-up."""
+"""Shared by kernels: the Metropolis decision, row-wise choice, and adaptation of step sizes in warm-up."""
 
 import torch
 from torch import Tensor
@@ -13,18 +13,18 @@ def energies(energy: Energy, x: Tensor) -> Tensor:
 
 
 def decide(log_ratio: Tensor, new_energy: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-    """:func:`decide_by` numbers drawn from ``generator``."""
+    """Call :func:`decide_by` with numbers drawn from ``generator``."""
     u = torch.rand(log_ratio.shape, generator=generator, dtype=log_ratio.dtype, device=log_ratio.device)
     return decide_by(u, log_ratio, new_energy)
 
 
 def decide_by(u: Tensor, log_ratio: Tensor, new_energy: Tensor) -> tuple[Tensor, Tensor]:
-    """Take proposals with probability ``min(1, e^log_ratio)`` (thesis 2.2): which are taken, and the probabilities.
+    """Accept proposals with probability ``min(1, e^log_ratio)`` (thesis 2.2); returns which, and the probabilities.
 
-    Proposals whose energy is not finite are refused, and so is every proposal of a chain whose ratio is NaN.
+    Proposals whose energy is not finite, or whose ratio is NaN, are rejected.
 
     Args:
-        u: Uniform numbers ``(B,)`` that decide.
+        u: Uniform numbers ``(B,)``.
         log_ratio: ``(B,)``.
         new_energy: Energies of the proposals ``(B,)``.
     """
@@ -38,12 +38,12 @@ def rows(values: Tensor, x: Tensor) -> Tensor:
 
 
 def choose(taken: Tensor, new: Tensor, old: Tensor) -> Tensor:
-    """Row by row ``new`` where ``taken`` ``(B,)``, else ``old``."""
+    """Row by row, ``new`` where ``taken`` ``(B,)``, else ``old``."""
     return torch.where(rows(taken, new), new, old)
 
 
 def initial_step(step_size: float, given: Tensor | None, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The step size to begin with, and its number of updates: an adapted one that is given counts as having had 60."""
+    """The first step size and its number of updates; a step size that is given counts as adapted by 60 updates."""
     if given is None:
         return x.new_tensor(step_size), x.new_tensor(0)
     return given, x.new_tensor(60)

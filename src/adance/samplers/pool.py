@@ -1,4 +1,4 @@
-"""Chains that are run once and drawn from many times."""
+"""Chains that are run once and used for many batches."""
 
 from typing import NamedTuple
 
@@ -21,10 +21,10 @@ class Taken(NamedTuple):
 
 
 class Pool(nn.Module):
-    """Samples that are taken without repeats until too few are left, and then again in another order.
+    """Samples that are taken without repetition until too few are left; then the pool is shuffled.
 
-    The pool remembers the noise's energies of its samples, which do not change until it is filled again. They are used
-    once they are known for all samples, so never if a round leaves some samples over.
+    The pool caches the noise's energies of its samples, which do not change until it is filled again. The cache is used
+    once it has all samples, so never if a round leaves some samples over.
 
     Args:
         room: Zeros ``(P, *event)`` for at most P samples, on the device that holds them.
@@ -46,7 +46,7 @@ class Pool(nn.Module):
         return self._size
 
     def fill(self, samples: Tensor, generator: torch.Generator | None) -> None:
-        """Hold these samples ``(N, *event)``, N ≤ P, and no others; their energies are not known yet."""
+        """Replace the samples by ``samples`` ``(N, *event)``, N ≤ P, whose energies are not known yet."""
         self._size, self._known = len(samples), 0
         self.samples[: self._size] = samples
         self._shuffle(generator)

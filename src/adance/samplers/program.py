@@ -1,8 +1,8 @@
 """Blocks of a kernel's steps as one compiled program.
 
-The random numbers of a block are drawn outside it, step by step as an eager chain draws them, into buffers that are
-used again: both chains see the same numbers. ``torch.compile`` keeps the programs; one serves every energy of the same
-structure, since weights are inputs of it and never constants in it.
+The random numbers of a block are drawn outside it, step by step as for an eager chain, into buffers that are reused:
+both chains see the same numbers. ``torch.compile`` keeps the programs; one program works for every energy of the same
+structure, since weights are its inputs and never constants in it.
 """
 
 import warnings
@@ -20,10 +20,10 @@ from adance.samplers.kernel import SplitKernel
 from adance.samplers.record import StepInfo
 
 BLOCK_OF_VECTORS, BLOCK_OF_IMAGES = 10, 2
-"""Most gradients in one program. More take longer to compile, and gain little where a step itself is long."""
+"""Maximum number of gradients in one program. More take longer to compile, and gain little if a step itself is long."""
 
 PROGRAMS = 256
-"""Most programs in one process."""
+"""Maximum number of programs in one process."""
 
 _refused: WeakKeyDictionary[Any, set[type]] = WeakKeyDictionary()
 
@@ -36,7 +36,7 @@ def walk_in_blocks(
     adapt: int,
     generator: torch.Generator | None = None,
 ) -> Iterator[tuple[Tensor, Any, StepInfo]]:
-    """Positions after each step, the state at the end of its block, and what the step saw.
+    """Yields positions after each step, the state at the end of its block, and the step's :class:`StepInfo`.
 
     The first ``adapt`` steps adapt the step size.
     """
@@ -54,9 +54,9 @@ def walk_in_blocks(
 
 
 def block_lengths(steps: int, most: int) -> list[int]:
-    """Lengths of blocks that make up ``steps``: equal ones of ``most`` or down to half of it, so that one program does.
+    """Lengths of blocks that add up to ``steps``: equal ones between ``most/2`` and ``most``, so one program is enough.
 
-    Where there are none, the last is shorter.
+    If there are no such lengths, the last block is shorter.
     """
     most = min(most, steps)
     block = next((n for n in range(most, max(most // 2, 1) - 1, -1) if steps % n == 0), most)
@@ -66,9 +66,9 @@ def block_lengths(steps: int, most: int) -> list[int]:
 def advance(
     kernel: SplitKernel, energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
 ) -> tuple[Any, Tensor, StepInfo]:
-    """As many steps as there are ``numbers`` ``(steps, ...)``.
+    """Take one step for each of the ``numbers`` ``(steps, ...)``.
 
-    Positions after each ``(steps, B, *event)`` and what each saw ``(steps, B)`` are stacked.
+    Positions ``(steps, B, *event)`` and statistics ``(steps, B)`` of the steps are stacked.
     """
     positions, infos = [], []
     for drawn in zip(*numbers, strict=True):
@@ -82,11 +82,11 @@ def advance(
 
 
 def say_not_compiled(kernel: object, energy: Energy, reason: str) -> None:
-    """Say once for each energy and kind of kernel that their chains run without compilation, and why."""
+    """Warn, once for each energy and kind of kernel, that chains run without compilation, and why."""
     kinds = _refused_kinds(energy)
     if type(kernel) not in kinds:
         kinds.add(type(kernel))
-        # of what torch says the first paragraph; the rest is advice to its developers
+        # only the first paragraph of torch's message; the rest is advice to its developers
         reason = " ".join(reason.strip().partition("\n\n")[0].split())
         names = f"{type(kernel).__name__} on {type(energy).__name__}"
         warnings.warn(f"chains of {names} are not compiled: {reason:.300}", stacklevel=4)
@@ -115,7 +115,7 @@ def _draw(
 def _run_compiled(
     kernel: SplitKernel, energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
 ) -> tuple[Any, Tensor, StepInfo] | None:
-    """What the compiled program returns, or ``None`` where there can be none; the first time it says why."""
+    """The result of the compiled program, or ``None`` if it cannot be compiled; warns the first time."""
     if type(kernel) in _refused_kinds(energy):
         return None
     from torch._dynamo import config
@@ -124,7 +124,7 @@ def _run_compiled(
     try:
         with config.patch(recompile_limit=PROGRAMS, accumulated_recompile_limit=PROGRAMS):
             moved = _compiled(on_cuda)(kernel, energy, state, numbers, adapting)
-    except Exception as error:  # whatever a compiler, its cache or its limits say; what the energy says it says again
+    except Exception as error:  # any error of the compiler; an error of the energy is raised again by the eager chain
         say_not_compiled(kernel, energy, str(error) or type(error).__name__)
         return None
     return own(moved) if on_cuda else moved

@@ -1,4 +1,4 @@
-"""What a run of chains keeps of its steps: means over the chains, and positions where they are asked for."""
+"""Statistics of the steps of chains: means over the chains and, on request, positions."""
 
 from typing import NamedTuple
 
@@ -7,13 +7,13 @@ from torch import Tensor
 
 
 class StepInfo(NamedTuple):
-    """What one step saw, each ``(B,)``.
+    """Statistics of one step, each ``(B,)``.
 
     Attributes:
-        energy: Energy where the step began.
-        gradient_norm: ``‖∇E‖`` where it began; ``None`` for kernels without gradients.
-        accepted: Whether the proposal was taken; ``None`` for kernels that take every one.
-        probability: With which probability it was to be taken, for adaptation.
+        energy: Energy at the start of the step.
+        gradient_norm: ``‖∇E‖`` at the start of the step; ``None`` for kernels without gradients.
+        accepted: Whether the proposal was accepted; ``None`` for unadjusted kernels.
+        probability: Acceptance probability of the proposal, for adaptation.
     """
 
     energy: Tensor
@@ -23,7 +23,7 @@ class StepInfo(NamedTuple):
 
 
 class Recorder:
-    """Takes in one :class:`StepInfo` a step and reduces them some at a time, so that memory stays bounded.
+    """Collects one :class:`StepInfo` per step and reduces them a few at a time, so that memory stays bounded.
 
     Args:
         x: Starts ``(B, *event)``.
@@ -42,7 +42,7 @@ class Recorder:
         self._pending: list[StepInfo] = []
 
     def add(self, i: int, info: StepInfo, x: Tensor) -> None:
-        """Take in step ``i`` (counted from 1), which ended at ``x``."""
+        """Record step ``i`` (counted from 1), which ended at ``x``."""
         self._pending.append(info)
         if len(self._pending) == self.CHUNK:
             self.flush()
@@ -64,5 +64,5 @@ class Recorder:
         self._pending.clear()
 
     def mean(self, name: str) -> Tensor:
-        """The mean over chains of what is called ``name`` at each step ``(steps,)``; empty if no step knew it."""
+        """The mean over chains of the statistic ``name`` at each step ``(steps,)``; empty if the kernel has none."""
         return self.means.get(name, self._x.new_empty(0))

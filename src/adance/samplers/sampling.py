@@ -1,21 +1,21 @@
-"""How long a chain for sampling is."""
+"""The length of a chain for sampling."""
 
 from adance.samplers.kernel import Kernel
 
 MOST_RUNS = 20
-"""A chain for sampling is at most so many times as long as one run of a chain in training."""
+"""A chain for sampling is at most this many times as long as one run of a chain in training."""
 
 
 def sampling_steps(kernel: Kernel, training_runs: float | None = None) -> int:
-    """How many steps a chain takes that is for sampling rather than training.
+    """Number of steps of a chain for sampling after training.
 
-    Adjusted kernels converge to the model's law: they take twenty times as many as a run of a chain in training. Other
-    chains are good samplers for as long as training has followed them: they take as many as training's own chains from
-    noise, and twice the steps of one run where that is not known.
+    Adjusted kernels converge to the model's distribution: they take twenty times as many steps as a run of a chain in
+    training. Other chains are good samplers for as long as training has followed them: they take as many steps as
+    training's own chains took since they started at noise, or twice the steps of one run if that is not known.
 
     Args:
-        kernel: The kernel, of as many steps as one run in training.
-        training_runs: How many runs most of training's chains had behind them since they began at noise, see
+        kernel: The kernel, whose number of steps is that of one run in training.
+        training_runs: Number of runs that most of training's chains have taken since they started at noise, see
             :func:`~adance.samplers.starts.runs_since_noise`.
     """
     if kernel.exact:

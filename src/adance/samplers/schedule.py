@@ -34,21 +34,23 @@ class AnnealedState(NamedTuple):
 
 
 class Annealed(Kernel):
-    """Any kernel, with settings that go from a first to a last value during its steps and then stay.
+    """Any kernel, with settings that change from a first to a last value during its steps and then stay constant.
 
-    Each range is ``(first, last)`` of the setting of that name; the kernel must have it. A kernel that adapts its step
-    size goes on doing so in warm-up unless its step size is scheduled.
+    Each range is ``(first, last)`` of the setting of that name; the kernel must have that setting. A kernel that adapts
+    its step size continues to do so in warm-up unless its step size is scheduled.
 
     Args:
         kernel: The kernel.
-        steps: Steps of the schedule, and of one chain unless told otherwise.
+        steps: Steps of the schedule, and by default of one chain.
         step_size: Range of the step size.
-        noise_std: Range of the noise's standard deviation, of kernels with one.
+        noise_std: Range of the noise's standard deviation, for kernels that have one.
         temperature: Range of the temperature.
-        shape: ``geometric``: settings change by one factor each step (both ends above 0). ``linear``: by one amount.
+        shape: ``geometric``: settings change by the same factor at each step (both ends above 0). ``linear``: by the
+            same amount.
 
     Raises:
-        InputError: A range does not fit the shape, nothing is scheduled, or the kernel lacks the setting.
+        InputError: ``steps`` is below 1, ``shape`` unknown, a range does not fit the shape, no range is given, or the
+            kernel lacks the setting.
     """
 
     def __init__(
@@ -61,9 +63,9 @@ class Annealed(Kernel):
         shape: Literal["geometric", "linear"] = "geometric",
     ) -> None:
         if steps < 1:
-            raise InputError(f"Annealed needs steps ≥ 1, got {steps}")
+            raise InputError(f"Annealed needs steps ≥ 1, got {steps=}")
         if shape not in ("geometric", "linear"):
-            raise InputError(f"unknown shape {shape!r}; one of geometric, linear")
+            raise InputError(f"unknown shape {shape!r}: use geometric or linear")
         ranges = {"step_size": step_size, "noise_std": noise_std, "temperature": temperature}
         paths = {name: _path(ends, steps, shape) for name, ends in ranges.items() if ends is not None}
         self._check(kernel, paths)
@@ -81,7 +83,7 @@ class Annealed(Kernel):
 
     @property
     def temperature(self) -> float:
-        """The kernel's at the last step."""
+        """The kernel's temperature at the last step."""
         return self.kernels[-1].temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> AnnealedState:
@@ -91,7 +93,7 @@ class Annealed(Kernel):
     def step(
         self, energy: Energy, state: AnnealedState, generator: torch.Generator | None = None
     ) -> tuple[AnnealedState, StepInfo]:
-        """Move every chain once, by the settings of this step."""
+        """Move every chain once, with the settings of this step."""
         i = min(state.done, len(self.kernels) - 1)
         inner = state.inner
         if self.step_sizes is not None and hasattr(inner, "step_size"):
@@ -100,14 +102,14 @@ class Annealed(Kernel):
         return AnnealedState(inner, state.done + 1), info
 
     def adapt(self, state: AnnealedState, info: StepInfo) -> AnnealedState:
-        """As the kernel does."""
+        """Adapt as the kernel does."""
         return state._replace(inner=self.kernels[0].adapt(state.inner, info))
 
 
 def _path(ends: Range, steps: int, shape: str) -> list[float]:
     first, last = ends
     if shape == "geometric" and not (first > 0 and last > 0):
-        raise InputError(f"a geometric schedule needs both ends above 0, got {tuple(ends)}; shape='linear' has 0 too")
+        raise InputError(f"a geometric schedule needs both ends above 0, got {tuple(ends)}: use shape='linear' for 0")
     shares = [i / max(steps - 1, 1) for i in range(steps)]
     if shape == "geometric":
         return [math.exp((1 - share) * math.log(first) + share * math.log(last)) for share in shares]
@@ -115,7 +117,7 @@ def _path(ends: Range, steps: int, shape: str) -> list[float]:
 
 
 def _with(kernel: Kernel, settings: dict[str, float]) -> Kernel:
-    """The kernel made anew with other ``settings``; noise and temperature displace each other."""
+    """A copy of the kernel with other ``settings``; noise and temperature replace each other."""
     args = dict(kernel.init_args)
     if "noise_std" in settings and "temperature" not in settings and "temperature" in args:
         args["temperature"] = None

@@ -1,4 +1,4 @@
-"""Chains that follow a law as it changes: sequential Monte Carlo with Jarzynski weights (Carbone et al. 2023)."""
+"""Sequential Monte Carlo: chains follow a distribution as it changes, by Jarzynski weights (Carbone et al. 2023)."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,10 +16,10 @@ from adance.samplers.weights import finite_sample_share, longest_step
 LogDensity = Callable[[Tensor], Tensor]
 
 LEAST_SHARE = 0.25
-"""Effective share of the chains that one weighting may leave."""
+"""Smallest effective share of the chains that one weighting may leave."""
 
 BRIDGE_STEPS = 5
-"""Steps of the chains between two weightings."""
+"""Number of steps of the chains between two weightings."""
 
 SHORTEST_STEP = 0.01
 """Smallest part of the path that a weighting covers, even if it leaves fewer chains."""
@@ -31,12 +31,12 @@ ROWS_AT_ONCE = 5000
 
 
 class Moved(NamedTuple):
-    """How chains came to their new law.
+    """How chains reached their new distribution.
 
     Attributes:
-        share: Effective share of the chains, had they been weighted at once.
+        share: Effective share of the chains if they had been weighted in one step.
         gradients: Energy gradients spent, all chains together.
-        step_size: The kernel's, after adaptation.
+        step_size: The kernel's step size after adaptation.
     """
 
     share: Tensor
@@ -53,17 +53,17 @@ def reweight_and_move(
     generator: torch.Generator | None = None,
     step_size: Tensor | None = None,
 ) -> Moved:
-    """Make chains of the law ``before`` chains of the law ``after``.
+    """Turn chains with the density ``before`` into chains with the density ``after``.
 
-    Weights ``after(x)/before(x)`` do that exactly for any two laws, unless they leave few chains that count. Then it is
-    done in parts: with weights to the power of as much of the path as leaves a quarter of the chains, resampling, and
-    some steps of the kernel under the law between, ``before^(1−t)·after^t``.
+    Weights ``after(x)/before(x)`` do that exactly for any two densities, unless few chains keep most of the weight.
+    Then the path is taken in parts: weights that leave a quarter of the chains, resampling, and some steps of the
+    kernel under the intermediate density ``before^(1−t)·after^t``.
 
     Args:
         buffer: The chains, all of equal weight, before and after.
-        before: Log-density ``(B, *event) -> (B,)`` of their law, up to a constant.
-        after: Log-density of the law that they are to have, up to a constant.
-        kernel: Leaves ``exp(−E/T)`` as it is for any E, T being its temperature, above 0.
+        before: Log-density ``(B, *event) -> (B,)`` of the chains, up to a constant.
+        after: The new log-density, up to a constant.
+        kernel: A kernel that leaves ``exp(−E/T)`` invariant for any E, with T above 0.
         generator: Source of randomness.
         step_size: As for :func:`~adance.samplers.run_chains`.
     """
@@ -88,11 +88,11 @@ def reweight_and_move(
 
 
 class Population(nn.Module):
-    """Keeps a buffer of chains at the law of a model that changes.
+    """Keeps a buffer of chains distributed as a model that changes.
 
     Args:
         energy: The model, of which a copy is kept.
-        start: Log-density of the law that the buffer is filled from.
+        start: Log-density of the distribution that the buffer is filled from.
     """
 
     share: Tensor
@@ -112,9 +112,9 @@ class Population(nn.Module):
         generator: torch.Generator | None = None,
         step_size: Tensor | None = None,
     ) -> Moved:
-        """Move the buffer to the law ``exp(−E/T)`` of a frozen ``energy``.
+        """Move the buffer to the density ``exp(−E/T)`` of a frozen ``energy``.
 
-        It comes from the law of the buffer's start at the first call, and later from the law of the call before.
+        The first call starts from the buffer's initial distribution, later calls from that of the call before.
         """
         before = _log_density(self.followed, kernel.temperature) if self.started else self.start
         after = _log_density(energy, kernel.temperature)

@@ -1,4 +1,4 @@
-"""Where chains start: noise, data, or the ends of earlier chains, as they are, rejuvenated or reweighted."""
+"""Where chains start: noise, data, or the ends of earlier chains (persistent, rejuvenated or reweighted)."""
 
 import math
 from typing import Literal, NamedTuple, get_args
@@ -15,7 +15,7 @@ StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
 
 OLDER_THAN_MOST = 0.8
-"""Beyond the age of this share of its chains, training has hardly seen where chains lead."""
+"""Share of training's chains that are at most as old as a chain for sampling."""
 
 
 class Starts(NamedTuple):
@@ -23,7 +23,7 @@ class Starts(NamedTuple):
 
     Attributes:
         x: Positions ``(n, *event)``.
-        slots: Where in the buffer they came from ``(n,)``; ``None`` without a buffer.
+        slots: Slots of the buffer that they came from ``(n,)``; ``None`` without a buffer.
     """
 
     x: Tensor
@@ -34,23 +34,24 @@ def check_starts(kind: str, rejuvenation: float, capacity: int) -> None:
     """Check the settings of :class:`ChainStarts`.
 
     Raises:
-        InputError: One is not in its range.
+        InputError: ``kind`` is unknown, ``rejuvenation`` outside [0, 1] or given for another kind, or ``capacity``
+            below 1.
     """
     if kind not in get_args(StartKind):
-        raise InputError(f"start must be one of {', '.join(get_args(StartKind))}, got {kind!r}")
+        raise InputError(f"unknown start {kind!r}: use one of {', '.join(get_args(StartKind))}")
     check_real("rejuvenation", rejuvenation, 0)
     if rejuvenation > 1:
-        raise InputError(f"rejuvenation is a probability, at most 1, got {rejuvenation}")
+        raise InputError(f"rejuvenation must be at most 1, got {rejuvenation}")
     if kind != "rejuvenated" and rejuvenation > 0:
         raise InputError(f"rejuvenation={rejuvenation} needs start='rejuvenated', got start={kind!r}")
     check_count("buffer", capacity)
 
 
 def runs_since_noise(kind: StartKind, rejuvenation: float) -> float | None:
-    """How many runs four of five chains have behind them at most, since they began at noise.
+    """Number of runs since noise that four of five chains do not exceed.
 
-    A chain that starts afresh with probability R before each run has gone through n of them or fewer with probability
-    ``1 − (1 − R)ⁿ``. ``None`` if chains do not start afresh.
+    A chain that restarts with probability R before each run is at most n runs old with probability
+    ``1 − (1 − R)ⁿ``. ``None`` if chains do not restart.
     """
     if kind == "noise" or rejuvenation == 1:
         return 1.0
@@ -63,11 +64,12 @@ class ChainStarts(nn.Module):
     """Chooses the starts of a batch of chains and stores their ends.
 
     Args:
-        noise: The law of fresh starts; the buffer is filled from it.
-        kind: ``noise``: every chain starts from the noise law. ``data``: from data (contrastive divergence).
-            ``persistent``: from the ends of earlier chains. ``rejuvenated``: the same, but each chain starts afresh
-            with probability R (thesis 3.2.1). ``reweighted``: from the ends of earlier chains, resampled at each change
-            of the law by how much likelier the new law makes them (Jarzynski's equality; Carbone et al. 2023).
+        noise: The distribution of fresh starts; the buffer is filled from it.
+        kind: ``noise``: every chain starts from the noise distribution. ``data``: from data (contrastive divergence).
+            ``persistent``: from the ends of earlier chains. ``rejuvenated``: the same, but each chain restarts from
+            noise with probability R (thesis 3.2.1). ``reweighted``: from the ends of earlier chains, resampled at each
+            change of the model by how much likelier the new model makes them (Jarzynski's equality; Carbone et al.
+            2023).
         rejuvenation: R, for ``rejuvenated``.
         capacity: Chains that the buffer holds, for the last three kinds.
         generator: Source of randomness.
@@ -90,14 +92,14 @@ class ChainStarts(nn.Module):
         self.buffer = ReplayBuffer(noise.sample(capacity, generator)) if kind in BUFFERED else None
 
     def draw(self, n: int, data: Tensor | None = None, generator: torch.Generator | None = None) -> Starts:
-        """``n`` starts; ``data`` ``(B, *event)`` is needed only for the kind ``data``, and repeated when n > B.
+        """``n`` starts; ``data`` ``(B, *event)`` is needed only for the kind ``data``, and repeated if n > B.
 
         Raises:
-            InputError: The buffer holds fewer than ``n`` chains, or the kind is ``data`` and none are given.
+            InputError: The buffer holds fewer than ``n`` chains, or the kind is ``data`` and ``data`` is ``None``.
         """
         if self.kind == "data":
             if data is None:
-                raise InputError("chains that start from data need data")
+                raise InputError("start='data' needs data: pass a batch")
             rows = torch.arange(n, device=data.device) % len(data)
             return Starts(data.detach()[rows], None)
         if self.buffer is None:
@@ -114,8 +116,8 @@ class ChainStarts(nn.Module):
     ) -> Tensor:
         """Write the ends ``x`` ``(n, *event)`` to the slots that their starts came from, and return them.
 
-        Chains that are not ``finite`` ``(n,)`` are replaced by draws from the noise law, or, if they are reweighted, by
-        their own starts.
+        Chains that are not ``finite`` ``(n,)`` are replaced by draws from the noise distribution, or, if they are
+        reweighted, by their own starts.
         """
         if self.kind == "reweighted" and self.buffer is not None and slots is not None:
             restarts = self.buffer.samples[slots]

@@ -21,7 +21,7 @@ class TemperingState(NamedTuple):
         inner: The kernel's state of all ``K·B`` chains, coldest first.
         chains: B.
         done: Steps taken.
-        swapped: Mean swap probability of each pair of neighbours, summed over their trials ``(K − 1,)``.
+        swapped: Mean swap probability of each pair of neighbors, summed over their trials ``(K − 1,)``.
         probability: Acceptance probabilities of the last step ``(K·B,)``, where the kernel has them.
     """
 
@@ -45,20 +45,21 @@ class TemperingState(NamedTuple):
 
 
 class Tempering(Kernel):
-    """K copies of every chain, each at its own temperature, whose neighbours exchange positions.
+    """K copies of every chain, each at its own temperature, where neighboring temperatures exchange positions.
 
-    The kernel runs on the energy ``E·T/T_k``, so that it may be any; step sizes are adapted at each temperature. Every
-    step ends with exchanges between neighbours k and k + 1, even and odd k in turn, each taken with probability
-    ``min(1, exp((1/T_k − 1/T_(k+1))(E_k − E_(k+1))))``, which leaves the joint law as it is. ``x`` are the chains at
-    the first temperature. The energy is called once for each temperature, so it may know its rows.
+    The kernel runs on the energy ``E·T/T_k``, so any kernel works; step sizes are adapted at each temperature. Every
+    step ends with exchanges between neighbors k and k + 1, even and odd k in turn, each accepted with probability
+    ``min(1, exp((1/T_k − 1/T_(k+1))(E_k − E_(k+1))))``, which leaves the joint distribution invariant. ``x`` are the
+    chains at the first temperature. The energy is called once for each temperature, always with B rows.
 
     Args:
-        kernel: The kernel; its own temperature plays no part.
-        temperatures: T_1 < T_2 < …, of which the first is the target's.
-        steps: Steps of one chain; by default the kernel's.
+        kernel: The kernel; its own temperature is ignored.
+        temperatures: T_1 < T_2 < …; the first is that of the target.
+        steps: Steps of one chain; by default those of the kernel.
 
     Raises:
-        InputError: The temperatures are fewer than two, not above 0 or not increasing.
+        InputError: There are fewer than two temperatures, they are not above 0 or not increasing, ``steps`` is below 0,
+            or the kernel's temperature is 0.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Tempering(Kernel):
         if len(ladder) < 2 or not rising or not ladder[0] > 0:
             raise InputError(f"Tempering needs two or more increasing temperatures above 0, got {ladder}")
         if steps is not None and steps < 0:
-            raise InputError(f"Tempering needs steps ≥ 0, got {steps}")
+            raise InputError(f"Tempering needs steps ≥ 0, got {steps=}")
         if not kernel.temperature > 0:
             raise InputError("Tempering needs a kernel whose temperature is above 0")
         self.kernel, self.temperatures = kernel, ladder
@@ -79,18 +80,18 @@ class Tempering(Kernel):
 
     @property
     def temperature(self) -> float:
-        """That of the coldest chains."""
+        """The temperature of the coldest chains."""
         return self.temperatures[0]
 
     @property
     def keeps_law(self) -> bool:
-        """No: chains at all temperatures begin where the coldest are, and the hot ones only then find their law."""
+        """``False``: chains at all temperatures start where the coldest are, so the hot ones first have to converge."""
         return False
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> TemperingState:
         """The state of chains that start from ``x`` ``(B, *event)`` at every temperature.
 
-        ``step_size`` is one number, from which all temperatures begin, or one for each of the ``K·B`` chains.
+        ``step_size`` is one number for all temperatures, or one for each of the ``K·B`` chains.
         """
         K, B = len(self.temperatures), len(x)
         if step_size is not None:
@@ -103,7 +104,7 @@ class Tempering(Kernel):
     def step(
         self, energy: Energy, state: TemperingState, generator: torch.Generator | None = None
     ) -> tuple[TemperingState, StepInfo]:
-        """Move every chain once at its temperature, then exchange neighbours."""
+        """Move every chain once at its temperature, then exchange neighbors."""
         B, scaled = state.chains, self._scaled(energy)
         inner, info = self.kernel.step(scaled, state.inner, generator)
         factors = self._factors(inner.x)
@@ -118,14 +119,14 @@ class Tempering(Kernel):
         return state, StepInfo(cold[0] / first, norm, cold[2], cold[3])
 
     def adapt(self, state: TemperingState, info: StepInfo) -> TemperingState:
-        """As the kernel does, at each temperature by the mean acceptance there."""
+        """Adapt as the kernel does, at each temperature by the mean acceptance there."""
         if state.probability is None:
             return state
         means = state.probability.view(-1, state.chains).mean(1, keepdim=True).expand(-1, state.chains).flatten()
         return state._replace(inner=self.kernel.adapt(state.inner, info._replace(probability=means)))
 
     def swap_rates(self, state: TemperingState) -> Tensor:
-        """Mean swap probability of each pair of neighbours so far ``(K − 1,)``; below 0.2 wants a denser ladder."""
+        """Mean swap probability of each pair of neighbors so far ``(K − 1,)``; below 0.2, use more temperatures."""
         pairs = torch.arange(len(self.temperatures) - 1, device=state.swapped.device)
         trials = torch.where(pairs % 2 == 0, (state.done + 1) // 2, state.done // 2)
         return state.swapped / trials
@@ -145,7 +146,7 @@ class Tempering(Kernel):
         return scaled
 
     def _exchange(self, values: Tensor, parity: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-        """Which row ``(K·B,)`` each row takes its chain from, and the mean probabilities of the pairs that tried."""
+        """The row ``(K·B,)`` that each row takes its chain from, and the mean swap probabilities of the pairs."""
         K, B = values.shape
         pairs = torch.arange(K - 1, device=values.device)
         inverse = 1 / values.new_tensor(self.temperatures)
@@ -162,7 +163,7 @@ class Tempering(Kernel):
 
 
 def _reordered(state: Any, order: Tensor, scale: Tensor) -> Any:
-    """The state with chains exchanged: what goes with a chain follows it, energies to their new temperature."""
+    """The state with chains exchanged: other values of a chain follow it, energies scaled to the new temperature."""
     moved: dict[str, Tensor] = {}
     for name in ("x", "momentum", "energy", "gradient"):
         value = getattr(state, name, None)

@@ -22,23 +22,23 @@ class UnderdampedState(NamedTuple):
 
 
 class UnderdampedLangevin(Kernel):
-    """A discretisation of ``dx = v dt``, ``dv = −∇E dt − γv dt + √(2γT) dW``, of mass 1.
+    """A discretization of ``dx = v dt``, ``dv = −∇E dt − γv dt + √(2γT) dW``, of mass 1.
 
     One step: half a kick ``v ← v − ½ε∇E``, half a drift ``x ← x + ½εv``, friction and noise
     ``v ← e^(−γε) v + √(T(1 − e^(−2γε))) ξ``, half a drift, half a kick, with one gradient.
 
-    Not adjusted, yet with little bias: on a quadratic energy of curvature k the positions have exactly the variance T/k
+    Not adjusted, but with little bias: on a quadratic energy of curvature k the positions have exactly the variance T/k
     at any ε < 2/√k (and the momenta ``T(1 − kε²/4)``); on others the error in positions is of order ε², and of order ε⁴
     as γ grows.
 
     Args:
         steps: Steps of one chain.
-        step_size: ε, a time: one step moves by ``½ε²`` on the gradient.
-        friction: γ > 0; how far momentum carries is 1/γ.
-        temperature: T of the law ``exp(−E/T)``.
+        step_size: ε, a time: one step moves by ``½ε²`` times the gradient.
+        friction: γ > 0; momentum decays over a time of 1/γ.
+        temperature: T of the stationary distribution ``exp(−E/T)``.
 
     Raises:
-        InputError: A number is out of range.
+        InputError: ``steps`` is below 0, or ``step_size``, ``friction`` or ``temperature`` not above 0.
     """
 
     gradients_at_init = 1
@@ -49,13 +49,13 @@ class UnderdampedLangevin(Kernel):
         if not (steps >= 0 and step_size > 0 and friction > 0 and temperature > 0):
             raise InputError(
                 "UnderdampedLangevin needs steps ≥ 0, step_size > 0, friction > 0 and temperature > 0, got "
-                f"{steps}, {step_size}, {friction}, {temperature}"
+                f"{steps=}, {step_size=}, {friction=}, {temperature=}"
             )
         self.steps, self.step_size, self.friction, self._temperature = steps, step_size, friction, temperature
 
     @property
     def temperature(self) -> float:
-        """T of the law."""
+        """T of the stationary distribution."""
         return self._temperature
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> UnderdampedState:

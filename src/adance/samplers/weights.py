@@ -1,6 +1,8 @@
-"""Importance weights: effective sample size, resampling, and the step that keeps enough of it."""
+"""Importance weights: their mean, effective sample size, resampling, and the step that keeps enough of the latter."""
 
+import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,16 +15,44 @@ def effective_sample_share(log_weights: Tensor) -> Tensor:
 
 
 def finite_sample_share(log_weights: Tensor) -> Tensor:
-    """As :func:`effective_sample_share`, where weights that are not finite count as 0."""
+    """Like :func:`effective_sample_share`, but weights that are not finite count as 0."""
     log_weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf)
     return effective_sample_share(log_weights).nan_to_num(0.0)
+
+
+class LogMean(NamedTuple):
+    """The logarithm of the mean of importance weights.
+
+    Attributes:
+        value: ``log mean w``.
+        error: Its standard error, ``sd(w)/(√n mean w)``; infinite for one weight.
+        effective: The effective sample size ``(Σw)²/Σw²``.
+    """
+
+    value: float
+    error: float
+    effective: float
+
+
+def log_mean_exp(log_weights: Tensor) -> LogMean:
+    """The logarithm of the mean of weights ``exp(log_weights)`` ``(n,)``, in float64.
+
+    If a weight is ``nan`` or infinite, or all are 0, the mean is ``nan`` and the effective sample size 0.
+    """
+    n, log_weights = len(log_weights), log_weights.double()
+    if not bool(log_weights.max().isfinite()):  # the maximum is nan if any weight is
+        return LogMean(math.nan, math.nan, 0.0)
+    weights = (log_weights - log_weights.max()).exp()
+    error = float(weights.std(correction=1) / weights.mean()) / math.sqrt(n) if n > 1 else math.inf
+    value = float(log_weights.logsumexp(0)) - math.log(n)
+    return LogMean(value, error, n * float(effective_sample_share(log_weights)))
 
 
 def longest_step(keeps: Callable[[float], bool], rest: float, shortest: float, halvings: int) -> float:
     """The longest step of at most ``rest`` that ``keeps`` enough of the effective sample size, by bisection.
 
     Args:
-        keeps: Whether a step does; true of 0, and of every step below one of which it is true.
+        keeps: Whether a step keeps enough; true for 0, and monotone.
         rest: The longest step.
         shortest: Returned if no longer one keeps enough.
         halvings: Bisections.
@@ -37,13 +67,13 @@ def longest_step(keeps: Callable[[float], bool], rest: float, shortest: float, h
 
 
 def resampled_rows(x: Tensor, log_weights: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """Rows ``(M,)`` of ``x`` ``(M, *event)``, each repeated as often as its weight ``exp(log_weights)`` ``(M,)`` says.
+    """Rows ``(M,)`` of ``x`` ``(M, *event)``, resampled with weights ``exp(log_weights)`` ``(M,)``.
 
     Systematic: a row with the share w of all weight appears ``w·M`` times, rounded up or down, and so does each set of
     rows that are neighbors in a random direction, such as a mode. Weights that are not finite count as 0; without any
     finite weight every row appears once.
     """
-    # on the CPU, since not every device has the float64 that keeps equal weights equal
+    # on the CPU, since not every device has float64, which equal weights need to stay equal
     weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf).cpu().double().softmax(0)
     weights = torch.where(weights.isfinite().all(), weights, 1 / len(weights))
     flat = x.flatten(1)

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.energies.conditional import needs_condition
-from adance.pictures.grid import save_grid
-from adance.pictures.plane import save_plane
 from adance.training.run import Run
 
 
@@ -20,14 +18,17 @@ def has_picture(data: dict[str, Any], energy: nn.Module) -> bool:
 
 
 def save_picture(run: Run, samples: Tensor, path: Path, data: Dataset | None = None) -> None:
-    """Draw samples: a grid of images, or points in the plane with the density and, if they can be loaded, the data."""
+    """Write a PNG of samples: a grid of images, or points in the plane with the density and, if available, the data."""
+    from adance import plot  # matplotlib takes time to import
+
     if run.data["kind"] == "image":
-        save_grid(samples, path)
+        plot.save_grid(samples, path)
     else:
         if data is None and run.folder.read_config().get("data") is not None:
             data = run.reload_data()
-        rows = None if data is None else data.batch(torch.arange(min(len(data.train), 4 * len(samples))))
-        save_plane(run.energy, rows, samples, path, run.sampler.temperature)
+        rows = None if data is None else data.batch(torch.arange(min(len(data.train), len(samples))))
+        figure: Any = plot.density(run.score, rows, samples, temperature=run.sampler.temperature).figure
+        figure.savefig(path, format="png", dpi=140)
 
 
 def save_array(run: Run, samples: Tensor, path: Path) -> None:

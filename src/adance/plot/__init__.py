@@ -1,0 +1,13 @@
+"""Plots of samples, chains, energies, densities and training: arrays in, matplotlib axes out.
+
+Each function draws into ``ax`` or, without one, into axes of a new figure, which ``ax.figure.savefig(path)`` writes.
+pyplot is not used, so no figure stays open.
+"""
+
+from adance.plot.curves import training_curves
+from adance.plot.energies import energy_histogram
+from adance.plot.film import chain_film
+from adance.plot.grid import samples_grid, save_grid
+from adance.plot.plane import density
+
+__all__ = ["chain_film", "density", "energy_histogram", "samples_grid", "save_grid", "training_curves"]
