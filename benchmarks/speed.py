@@ -28,10 +28,10 @@ from pathlib import Path
 import torch
 from speed_contestants import SHAPES, SIDE, Contestants, chains, kernel, net, products, start, training
 
+from adance.commands.process import reuse_freed_memory
 from adance.energies import freeze
 from adance.energies.fast import fast_copy
 from adance.samplers import run_chains
-from adance.training.memory import kept_memory
 from adance.training.speed import gradient_flops, has_fast_bfloat16
 
 DOC = Path(__file__).parents[1] / "docs" / "performance.md"
@@ -55,7 +55,7 @@ def measure(ways: Contestants, repeats: int, device: str) -> dict[str, Seconds]:
     plain = take_turns(ways, repeats, device)
     if device != "cpu":
         return {way: Seconds(seconds, seconds) for way, seconds in plain.items()}
-    with kept_memory(torch.device(device)):
+    with reuse_freed_memory():
         kept = take_turns(ways, repeats, device)
     return {way: Seconds(plain[way], kept[way]) for way in ways}
 

@@ -1,3 +1,4 @@
+import shutil
 import sys
 from typing import NamedTuple
 
@@ -45,6 +46,20 @@ def tiny(adance):
         return adance("train", "--data", "digits", *OPTIONS.split(), "--out", out, *argv)
 
     return train
+
+
+@pytest.fixture(scope="session")
+def session_run(tmp_path_factory):
+    """A run on the digits, trained once."""
+    folder = tmp_path_factory.mktemp("session") / "run"
+    assert main(["train", "--data", "digits", *OPTIONS.split(), "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def trained_run(session_run, adance, tmp_path):
+    """A copy of that run in ``run``, as ``tiny("run")`` trains it."""
+    return shutil.copytree(session_run, tmp_path / "run")
 
 
 @pytest.fixture

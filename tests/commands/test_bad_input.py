@@ -233,11 +233,10 @@ def test_checkpoints_without_their_config(tiny, tmp_path, bytes_under):
         torch.OutOfMemoryError("CUDA out of memory."),
     ],
 )
-def test_too_much_at_once(error, adance, tiny, monkeypatch):
+def test_too_much_at_once(error, adance, trained_run, monkeypatch):
     def fail(*args, **kwargs):
         raise error
 
-    assert tiny("run").status == 0
     monkeypatch.setattr("adance.training.run.Run.sample", fail)
     answer = adance("sample", "run")
     assert answer.status == 2
@@ -255,8 +254,7 @@ def test_a_file_where_the_run_should_go(tiny, tmp_path, bytes_under):
     assert bytes_under() == before
 
 
-def test_sample(adance, tiny, rows, tmp_path, bytes_under):
-    assert tiny("run").status == 0
+def test_sample(adance, trained_run, rows, tmp_path, bytes_under):
     options = "--energy MLP --energy.hidden [4] --objective NCE --steps 2 --batch_size 16 --device cpu --quiet"
     assert adance("train", "--data", "rows.csv", *options.split(), "--out", "space").status == 0
     np.save(tmp_path / "mask.npy", np.ones((7, 8)))
@@ -310,8 +308,7 @@ def test_sample(adance, tiny, rows, tmp_path, bytes_under):
         assert bytes_under() == before
 
 
-def test_score(adance, tiny, rows, tmp_path, bytes_under):
-    assert tiny("run").status == 0
+def test_score(adance, trained_run, rows, tmp_path, bytes_under):
     os.mkfifo(tmp_path / "pipe")
     before = bytes_under()
     for argv, message in [

@@ -5,8 +5,7 @@ import pytest
 from adance.training.checkpoint import load_tensors, save_tensors
 
 
-def test_resuming(adance, tiny, tmp_path, bytes_under):
-    assert tiny("run").status == 0
+def test_resuming(adance, trained_run, tmp_path, bytes_under):
     (tmp_path / "empty").mkdir()
     before = bytes_under()
     for argv, message in [
@@ -45,8 +44,7 @@ def test_resuming(adance, tiny, tmp_path, bytes_under):
         ("data: digits", "data: null", "cannot load the data, which were in memory"),
     ],
 )
-def test_a_broken_config(old, new, message, adance, tiny, tmp_path, bytes_under):
-    assert tiny("run").status == 0
+def test_a_broken_config(old, new, message, adance, trained_run, tmp_path, bytes_under):
     path = tmp_path / "run" / "config.yaml"
     text = path.read_text()
     assert old in text
@@ -59,8 +57,7 @@ def test_a_broken_config(old, new, message, adance, tiny, tmp_path, bytes_under)
 
 
 @pytest.mark.parametrize("name", ["energy", "objective", "optimizer", "random", "average"])
-def test_a_truncated_checkpoint(name, adance, tiny, tmp_path):
-    assert tiny("run").status == 0
+def test_a_truncated_checkpoint(name, adance, trained_run, tmp_path):
     path = tmp_path / "run" / "checkpoints" / "00000006" / f"{name}.safetensors"
     path.write_bytes(path.read_bytes()[:-7])
     answer = adance("train", "--resume", "run", "--quiet")
@@ -70,8 +67,7 @@ def test_a_truncated_checkpoint(name, adance, tiny, tmp_path):
         assert adance("sample", "run", "--out", "x.npz").status == 2
 
 
-def test_weights_that_do_not_fit(adance, tiny, tmp_path):
-    assert tiny("run").status == 0
+def test_weights_that_do_not_fit(adance, trained_run, tmp_path):
     path = tmp_path / "run" / "config.yaml"
     path.write_text(path.read_text().replace("    - 8\n", "    - 9\n"))
     for argv in (("train", "--resume", "run", "--quiet"), ("sample", "run"), ("score", "run", "digits")):
@@ -81,8 +77,7 @@ def test_weights_that_do_not_fit(adance, tiny, tmp_path):
         assert "size mismatch" in answer.error
 
 
-def test_an_optimizers_state_that_does_not_fit(adance, tiny, tmp_path):
-    assert tiny("run").status == 0
+def test_an_optimizers_state_that_does_not_fit(adance, trained_run, tmp_path):
     path = tmp_path / "run" / "checkpoints" / "00000006" / "optimizer.safetensors"
     whole = load_tensors(path)
     cut = {name: value[..., :1] if value.ndim else value for name, value in whole.items()}

@@ -42,8 +42,7 @@ def test_train_says_where_the_run_and_its_picture_are(tiny, tmp_path):
     assert Image.open(tmp_path / "run" / "samples" / "00000006.png").size[1] <= 640
 
 
-def test_resuming_a_run_that_is_done_says_so(tiny, adance, tmp_path):
-    assert tiny("run").status == 0
+def test_resuming_a_run_that_is_done_says_so(trained_run, adance, tmp_path):
     before = weights_of(tmp_path / "run")
     answer = adance("train", "--resume", "run", "--quiet")
     assert (answer.status, answer.error) == (
@@ -195,8 +194,7 @@ def test_events_without_a_picture_train_without_one(adance, tmp_path):
     assert np.load(tmp_path / "x.npz")["x"].shape == (4, 3)
 
 
-def test_sample(adance, tiny, tmp_path):
-    assert tiny("run").status == 0
+def test_sample(adance, trained_run, tmp_path):
     answer = adance("sample", "run", "--n", "5", "--seed", "3")
     assert answer == (0, "weights: moving average, step 6\nsamples: run/samples/sample-3.png\n", "")
     assert Image.open(tmp_path / "run" / "samples" / "sample-3.png").mode == "L"
@@ -246,8 +244,7 @@ def test_samples_of_a_table_are_a_table_like_it(header, adance, rows, tmp_path):
     assert adance("score", "run", "run/samples/sample-0.csv").status == 0
 
 
-def test_sample_fills_in_what_is_not_kept(adance, tiny, tmp_path):
-    assert tiny("run").status == 0
+def test_sample_fills_in_what_is_not_kept(adance, trained_run, tmp_path):
     data = load_data("digits")
     held_out = data.batch(torch.arange(3), "test").numpy()
     parts = {
@@ -273,8 +270,7 @@ def test_sample_fills_in_what_is_not_kept(adance, tiny, tmp_path):
     assert np.array_equal(x[..., 2:5, :], given[..., 2:5, :])
 
 
-def test_score_gives_the_models_energies_of_the_rows_in_their_order(adance, tiny, tmp_path):
-    assert tiny("run").status == 0
+def test_score_gives_the_models_energies_of_the_rows_in_their_order(adance, trained_run, tmp_path):
     answer = adance("score", "run", "digits", "--out", "scores.csv")
     assert answer == (0, "energies: 1797 rows in scores.csv\n", "")
     header, table = read_csv(tmp_path / "scores.csv")

@@ -1,5 +1,7 @@
 import pytest
 
+from adance.cli import main
+
 CONFIG = """
 data: digits
 energy: {class_path: adance.MLP, init_args: {hidden: [16]}}
@@ -28,7 +30,6 @@ def config(tmp_path):
 @pytest.fixture
 def sweep(config, tmp_path, capsys):
     """Run ``adance sweep`` in this process; returns its exit status and the table it printed."""
-    from adance.cli import main
 
     def run(*options: str, out: str = "sweep") -> tuple[int, list[str], str]:
         status = main(["sweep", "--config", str(config), "--out", str(tmp_path / out), *options])
@@ -36,3 +37,13 @@ def sweep(config, tmp_path, capsys):
         return status, [line for line in printed.out.splitlines() if line.startswith("|")], printed.err
 
     return run
+
+
+@pytest.fixture(scope="session")
+def short_sweep(tmp_path_factory):
+    """The folder of a finished sweep of two runs; it is only read."""
+    folder = tmp_path_factory.mktemp("sweep")
+    (folder / "config.yaml").write_text(CONFIG)
+    options = ["--over", "seed=0,1", "--steps", "1", "--out", str(folder / "sweep")]
+    assert main(["sweep", "--config", str(folder / "config.yaml"), *options]) == 0
+    return folder / "sweep"

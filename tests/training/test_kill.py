@@ -55,7 +55,7 @@ def start(argv, die_at=0):
 
 def finish(argv, die_at=0):
     process = start(argv, die_at)
-    process.join(60)
+    process.join(120)
     return process.exitcode
 
 
@@ -102,7 +102,7 @@ def test_killed_at_random_moments(tmp_path, uninterrupted):
         process.join()
         assert process.exitcode == -signal.SIGKILL
         process = start(["train", "--resume", out, "--quiet"])
-    process.join(60)
+    process.join(120)
     assert process.exitcode == 0
     assert end_of(out) == uninterrupted(steps)
     assert leftovers(out) == []
@@ -149,10 +149,10 @@ def test_ctrl_c_writes_a_checkpoint_where_it_stopped(tmp_path):
     process = subprocess.Popen([sys.executable, "-m", "adance", *argv], stderr=subprocess.PIPE, text=True)
     try:
         began = time.monotonic()
-        while not (out / "metrics.jsonl").exists() and time.monotonic() - began < 60:
+        while not (out / "metrics.jsonl").exists() and time.monotonic() - began < 120:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        error = process.communicate(timeout=60)[1]
+        error = process.communicate(timeout=120)[1]
     finally:
         process.kill()
     assert process.returncode == 130

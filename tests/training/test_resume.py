@@ -10,6 +10,7 @@ from adance.energies import MLP, Uniform
 from adance.errors import InputError
 from adance.noises import FixedNoise
 from adance.objectives import NCE, Contrastive
+from adance.registry import trust
 from adance.training import Settings, Trainer, load
 
 FILES = {f"{name}.safetensors" for name in ("energy", "average", "objective", "optimizer", "random")}
@@ -200,6 +201,7 @@ class UniformPixels(FixedNoise):
 
 
 def test_a_contrast_and_a_noise_of_ones_choice_resume(tmp_path):
+    trust(__name__)
     settings = Settings(steps=2, batch_size=8, sample_every=0)
     objective = Contrastive(Logistic(2), UniformPixels((1, 8, 8)))
     Trainer(MLP((1, 8, 8), (4,)), objective, load_data("digits"), settings, tmp_path / "run", show_progress=False).fit()

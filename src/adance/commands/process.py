@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any
 
 log = logging.getLogger("adance")
 
@@ -55,12 +55,7 @@ def log_to_stderr(level: int) -> Iterator[None]:
 
 
 def _log_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
     """Log a warning for users in one line; others, such as deprecations in libraries, only with ``--verbose``."""
     text = " ".join(str(message).split())

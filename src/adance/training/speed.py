@@ -1,5 +1,6 @@
 """Whether to compile the chains of a run, and in which type they compute."""
 
+import logging
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -16,6 +17,8 @@ from adance.objectives.objective import ChainPlan
 from adance.samplers.kernel import Kernel, SplitKernel
 from adance.samplers.model_chains import ChainOptions
 from adance.training.settings import COMPILE, Compile, Settings
+
+log = logging.getLogger("adance")
 
 MIN_SECONDS_SAVED = 60.0
 """``auto`` compiles if that saves more seconds than this; compiling takes about half as long."""
@@ -49,7 +52,11 @@ def chain_options(
         return ChainOptions()
     steps = settings.steps * plan.kernel.steps / plan.interval
     compiled = decide_compile(settings.compile, plan.kernel, energy, x, steps, plan.rows)
-    return ChainOptions(compiled, _dtype(settings.chain_dtype, plan.kernel, compiled, x), timer)
+    dtype = _dtype(settings.chain_dtype, plan.kernel, compiled, x)
+    log.debug(
+        "chains of %s: %s, in %s", type(plan.kernel).__name__, "compiled" if compiled else "eager", dtype or x.dtype
+    )
+    return ChainOptions(compiled, dtype, timer)
 
 
 def decide_compile(choice: Compile, kernel: Kernel, energy: nn.Module, x: Tensor, steps: float, rows: int) -> bool:

@@ -1,5 +1,6 @@
 """The state that training changes: saved to a checkpoint, restored from it, and turned into a run."""
 
+import logging
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from adance.training.ema import WeightAverage
 from adance.training.optimizers import Optimizers
 from adance.training.run import BUFFER, Run
 from adance.training.run_folder import RunFolder
+
+log = logging.getLogger("adance")
 
 
 @dataclass(eq=False)
@@ -93,6 +96,7 @@ class TrainingState:
             "chain_runs": self.chain_runs,
         }
         ckpt.save_checkpoint(folder.checkpoint(self.step), tensors, numbers)
+        log.debug("wrote %s", folder.checkpoint(self.step))
         ckpt.thin_out([folder.checkpoint(step) for step in folder.checkpoint_steps()])
 
     def restore(self, folder: RunFolder, seed: int, process: int = 0) -> bool:
