@@ -100,8 +100,8 @@ def nulls(config, path=()):
 def test_resolve_leaves_nothing_open_and_is_idempotent(name, setting):
     resolved = MAKERS[name]().resolve(setting)
     config = describe(resolved)
-    # A chain without bounds is a choice of its own, which no default makes.
-    assert {path[-1] for path in nulls(config)} <= {"bounds"}
+    # No bounds of a chain, and no known bound of the ratio, are choices that no default makes.
+    assert {path[-1] for path in nulls(config)} <= {"bounds", "ratio_bound"}
     assert describe(resolved.resolve(setting)) == config
     assert describe(build(config, Recipe).resolve(setting)) == config
 
@@ -110,7 +110,7 @@ def test_resolve_leaves_nothing_open_and_is_idempotent(name, setting):
 @pytest.mark.parametrize("make", [AdaNCE, AdaBRM, MaximumLikelihood, PersistentCD, ContrastiveDivergence])
 def test_inexact_kernels_are_resolved_too(make, setting):
     resolved = make(sampler=build(INEXACT, Langevin)).resolve(setting)
-    assert {path[-1] for path in nulls(describe(resolved))} <= {"bounds"}
+    assert {path[-1] for path in nulls(describe(resolved))} <= {"bounds", "ratio_bound"}
     assert describe(resolved.resolve(setting)) == describe(resolved)
 
 
@@ -200,3 +200,12 @@ def test_the_neural_sampler_has_each_event_s_dimension():
     for dimension in (5, 2):
         setting = Setting((dimension,), 8)
         assert built(recipe, setting).noise.latent == recipe.resolve(setting).latent == dimension
+
+
+@pytest.mark.parametrize("recipe", [NCE("mixture"), BRM("kl", "uniform"), AdaBRM("hellinger")])
+def test_names_are_resolved_to_objects_with_every_number(recipe):
+    """A run does not depend on the defaults of what it names."""
+    resolved = recipe.resolve(Setting((2,), 8))
+    for name in ("noise", "psi"):
+        assert not isinstance(getattr(resolved, name, None), str)
+    assert resolved.resolve(Setting((2,), 8)) == resolved

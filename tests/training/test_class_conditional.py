@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from adance import AdaNCE, InputError, Settings, Trainer, load, load_data
+from adance import NCE, AdaNCE, InputError, Settings, Trainer, load, load_data
 from adance.data import Dataset, Identity
 from adance.energies import ClassMLP, freeze, given
 from adance.objectives import ContrastiveDivergence, MaximumLikelihood, ScoreMatching
@@ -160,3 +160,11 @@ def test_any_energy_given_labels_is_trained_and_its_samples_drawn(objective, tmp
     assert of_labels.sample(6, steps=2).shape == x.shape
     with pytest.raises(InputError, match="condition"):
         run.sample(6, steps=2)
+
+
+def test_a_conditional_run_claims_no_density(data, tmp_path):
+    run = Trainer(ClassMLP((1,), 3, (4,)), NCE(), data, settings(), tmp_path / "run", device="cpu").fit()
+    energies = run.score(torch.zeros(2, 1))
+    assert run.log_normalizer is not None
+    assert run.log_density(energies) is None
+    assert run.of_class(1).log_density(energies) is None

@@ -109,6 +109,8 @@ def _whole(array: Array, where: str) -> Tensor:
         usable &= np.where(usable, array, 0.5) == np.floor(np.where(usable, array, 0))
     else:
         usable = np.full(array.shape, array.dtype.kind in "bui")
+        if array.dtype.kind == "u":
+            usable &= array < 2**63
     if not usable.all():
         row = int(np.argmin(usable))
         raise InputError(f"{where}: label {array[row]} of row {row} must be a whole number, or all labels names")

@@ -26,6 +26,7 @@ class ClassMLP(Configurable, nn.Module):
         hidden: Widths of the hidden layers.
         activation: ``leaky_relu``, ``relu``, ``silu`` or ``softplus``.
         spectral_norm: Normalize every layer by its largest singular value.
+        base: Add a Gaussian base term.
 
     Raises:
         InputError: ``classes`` is below 2.
@@ -38,6 +39,7 @@ class ClassMLP(Configurable, nn.Module):
         hidden: Sequence[int] = (256, 256, 256),
         activation: Activation | None = None,
         spectral_norm: bool | None = None,
+        base: bool | None = None,
     ) -> None:
         if classes < 2:
             raise InputError(f"classes must be at least 2, got {classes}")
@@ -45,9 +47,10 @@ class ClassMLP(Configurable, nn.Module):
         default = defaults_of(event_shape)
         activation = activation or default.activation
         spectral_norm = default.spectral_norm if spectral_norm is None else spectral_norm
-        self.energy = MLP((math.prod(event_shape) + classes,), hidden, activation, spectral_norm, default.base)
+        base = default.base if base is None else base
+        self.energy = MLP((math.prod(event_shape) + classes,), hidden, activation, spectral_norm, base)
         self.classes = classes
-        remember_chosen(self, activation=activation, spectral_norm=spectral_norm)
+        remember_chosen(self, activation=activation, spectral_norm=spectral_norm, base=base)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)`` given the classes ``condition`` ``(B,)``, whole numbers."""

@@ -238,5 +238,9 @@ class AdaBRM(_Adaptive):
 
     psi: Psi | Bregman = "kl"
 
+    def resolve(self, setting: Setting) -> "AdaBRM":
+        """As for :class:`AdaNCE`, with Ψ as an object that leaves no number open."""
+        return replace(super().resolve(setting), psi=self._contrast())
+
     def _contrast(self) -> Bregman:
         return named_bregman(self.psi, self.noises)

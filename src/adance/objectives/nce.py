@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from torch.distributions import Distribution
 
@@ -57,11 +57,12 @@ class TwoParts(Recipe):
         check_real("energy_penalty", self.energy_penalty, 0)
 
     def resolve(self: T, setting: Setting) -> T:
-        """The recipe with every open number of the noise filled in."""
-        noise = getattr(self, "noise", None)
-        if not isinstance(noise, NoiseRecipe):
-            return self
-        return replace(self, noise=noise.resolve(setting.event_shape))  # type: ignore[type-var]
+        """With the contrast and the noise as objects that leave no number open, where they are given by name."""
+        _, noise = self.parts()
+        chosen: dict[str, Any] = {}
+        if hasattr(self, "noise"):
+            chosen["noise"] = noise.resolve(setting.event_shape)
+        return replace(self, **chosen)  # type: ignore[type-var]
 
     def build_for(self, site: Site) -> Contrastive:
         """The objective, its noise fitted to the data."""
@@ -160,6 +161,10 @@ class BRM(TwoParts):
     learn_log_z: bool = True
     normalize: bool = True
     energy_penalty: float = 0.0
+
+    def resolve(self, setting: Setting) -> "BRM":
+        """With Ψ and the noise as objects that leave no number open."""
+        return replace(super().resolve(setting), psi=named_bregman(self.psi, self.noises))
 
     def parts(self) -> tuple[Contrast, NoiseRecipe]:
         """Ψ and the noise."""

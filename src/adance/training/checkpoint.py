@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from adance.atomic import atomic_dir
 from adance.errors import InputError
+from adance.numbers import check_real
 
 FULL_KEPT = 2
 WEIGHTS = ("energy.safetensors", "average.safetensors", "state.json")
@@ -108,6 +109,9 @@ def read_state(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot read {path / 'state.json'}: {error}") from None
     if not isinstance(state, dict) or not {"step", "seconds", "log_normalizer"} <= state.keys():
         raise InputError(f"{path / 'state.json'} needs step, seconds and log_normalizer")
+    for name, least in (("step", 0), ("seconds", 0.0)):
+        check_real(f"{path / 'state.json'}: {name}", state[name], least)
+    check_real(f"{path / 'state.json'}: log_normalizer", state["log_normalizer"] or 0.0)
     return state
 
 

@@ -12,7 +12,7 @@ from adance.data.dataset import Dataset
 from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.by_class import ClassMLP
-from adance.energies.conditional import Completion, given, needs_condition
+from adance.energies.conditional import Completion, ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.energy import evaluate
 from adance.energies.fast import chain_copy
 from adance.energies.frozen import freeze
@@ -155,8 +155,12 @@ class Run:
         return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in torch.split(x, batch_size)])
 
     def log_density(self, energies: Tensor) -> Tensor | None:
-        """Log-densities ``(N,)`` in the units of the data, from energies; ``None`` if the model is not normalized."""
-        if self.log_normalizer is None:
+        """Log-densities ``(N,)`` in the units of the data, from energies; ``None`` if the model is not normalized.
+
+        A conditional model is not: its log Z depends on the condition.
+        """
+        conditional = isinstance(self.energy, ConditionalEnergy) or takes_condition(self.energy)
+        if self.log_normalizer is None or conditional:
             return None
         return -energies - self.log_normalizer + self.transform.log_det
 

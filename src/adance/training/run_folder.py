@@ -12,6 +12,7 @@
 import json
 import math
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +131,8 @@ class RunFolder:
 
     def read_metrics(self) -> list[dict[str, float]]:
         """The lines of ``metrics.jsonl``, without nulls and without a truncated last line."""
-        rows = map(json.loads, self._metrics_lines())
-        return [{name: value for name, value in row.items() if value is not None} for row in rows if "step" in row]
+        rows = self._metrics_rows()
+        return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
     def remove_parts(self) -> None:
         """Remove the unfinished files of a killed run."""
@@ -141,10 +142,14 @@ class RunFolder:
 
     def trim_metrics(self, step: int) -> None:
         """Drop the lines after ``step``."""
-        kept = [line for line in self._metrics_lines() if json.loads(line)["step"] <= step]
+        kept = [json.dumps(row) for row in self._metrics_rows() if row["step"] <= step]
         with atomic_write(self.metrics) as part:
             part.write_text("".join(f"{line}\n" for line in kept))
 
-    def _metrics_lines(self) -> list[str]:
-        lines = self.metrics.read_text().splitlines() if self.metrics.exists() else []
-        return [line for line in lines if line.endswith("}")]
+    def _metrics_rows(self) -> list[dict[str, Any]]:
+        """The lines that hold a step; one that is truncated or broken is left out."""
+        rows = []
+        for line in self.metrics.read_text().splitlines() if self.metrics.exists() else []:
+            with suppress(ValueError):
+                rows.append(json.loads(line))
+        return [row for row in rows if isinstance(row, dict) and isinstance(row.get("step"), int)]
