@@ -55,9 +55,10 @@ def test_it_is_given_back_at_the_end():
     assert resident() < held - 3 * SIZE
 
 
-def test_only_the_command_line_touches_the_allocator(trained_run, allocator_calls):
+def test_only_the_command_line_touches_the_allocator(trained_run, adance, allocator_calls):
     from adance import NCE, Settings, Trainer, load
 
+    assert adance("train", "--resume", "run", "--steps", "7", "--quiet").status == 0
     assert allocator_calls[:2] == [(-1, -1), (-4, 0)]
     assert allocator_calls[-1] == 0
     allocator_calls.clear()

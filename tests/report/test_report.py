@@ -161,7 +161,7 @@ def test_a_sweep_has_a_table_pictures_and_what_went_wrong(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("folder", "said"), [("nothing", "neither a run nor a sweep"), ("broken", "not the folder of a sweep")]
+    ("folder", "said"), [("nothing", "neither a run nor a sweep"), ("broken", "is not a sweep folder")]
 )
 def test_other_folders_are_refused_in_one_line(folder, said, tmp_path, capsys):
     (tmp_path / "broken").mkdir()

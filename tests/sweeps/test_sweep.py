@@ -186,7 +186,7 @@ def test_a_runs_folder_is_no_place_for_a_sweep(sweep, tmp_path):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("evaluate {}", "; or evaluate all: start the sweep again with --evaluate WORD"),
+        ("evaluate {}", "; or evaluate all of them: start the sweep again with --evaluate WORD"),
         ("sample {}", ""),
         ("score {} digits", ""),
         ("train --resume {}", "; or continue all of them: start the sweep again"),
