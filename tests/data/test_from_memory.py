@@ -207,7 +207,7 @@ def test_commands_open_a_run_on_points_in_memory(tmp_path, capsys):
     out = tmp_path / "run"
     adance.Trainer(adance.MLP((2,), [8]), adance.NCE(), data, settings, out, show_progress=False).fit()
     assert main(["sample", str(out), "--n", "4", "--steps", "2"]) == 0
-    assert Image.open(out / "samples/sample-0.png").size == (800, 400)
+    assert Image.open(out / "samples/sample-0.png").size == (630, 630)
     config = ["train", "--config", str(out / "config.yaml"), "--out", str(tmp_path / "again"), "--quiet"]
     assert main(config) == 2
     assert "data is null" in capsys.readouterr().err
