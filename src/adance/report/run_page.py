@@ -17,7 +17,8 @@ from adance.report.chain import ChainRecording, energies_of, record_chain, still
 from adance.report.charts import energies_chart, run_curves
 from adance.report.images import alpha_uri, grid_uri, saved_uri
 from adance.sweeps.job import read_evaluation
-from adance.training.run import Run, load
+from adance.training.loading import load
+from adance.training.run import Run
 from adance.yaml_text import dump
 
 CHAINS, MAX_GRIDS, MAX_DATA = 256, 12, 500

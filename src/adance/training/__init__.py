@@ -1,6 +1,7 @@
 """Training: the loop, checkpoints and the run folder."""
 
-from adance.training.run import Run, load
+from adance.training.loading import load
+from adance.training.run import Run
 from adance.training.settings import Settings
 from adance.training.trainer import Trainer
 

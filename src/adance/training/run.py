@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -15,16 +14,13 @@ from adance.energies.by_class import ClassMLP
 from adance.energies.conditional import Completion, ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.energy import evaluate
 from adance.energies.fast import chain_copy
-from adance.energies.frozen import freeze
 from adance.errors import InputError
-from adance.randomness import check_seed, fork_rng
+from adance.randomness import check_seed
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 from adance.samplers.sampling import sampling_steps
-from adance.training import checkpoint as ckpt
-from adance.training.config import data_of, energy_of, kernel_of
-from adance.training.devices import find_device
+from adance.training.config import data_of
 from adance.training.run_folder import RunFolder
 from adance.training.settings import Compile
 from adance.training.speed import decide_compile
@@ -246,56 +242,3 @@ def _fitted(x: Tensor, starts: Tensor, name: str) -> Tensor:
         return x.to(starts.device).expand_as(starts)
     except RuntimeError:
         raise InputError(f"{name} has shape {tuple(x.shape)}, which does not fit {tuple(starts.shape)}") from None
-
-
-def load(
-    folder: str | Path,
-    *,
-    weights: Literal["average", "last"] | None = None,
-    step: int | None = None,
-    device: str | torch.device = "cpu",
-    energy: nn.Module | None = None,
-) -> Run:
-    """Open a run folder.
-
-    Args:
-        folder: The run folder.
-        weights: ``average`` for the moving average, ``last`` for the weights themselves; by default the average if
-            there is one.
-        step: The step of the checkpoint; by default the last.
-        device: The device of the energy.
-        energy: An energy of the same architecture, if the config cannot rebuild it.
-
-    Raises:
-        InputError: The folder holds no run, or lacks the checkpoint or the weights.
-    """
-    run_folder, placed = RunFolder(folder), find_device(str(device))
-    config, description = run_folder.read_config(), run_folder.read_data_description()
-    steps = run_folder.checkpoint_steps()
-    if not steps or (step is not None and step not in steps):
-        there = ", ".join(map(str, steps)) or "none"
-        raise InputError(f"{run_folder.path} has no checkpoint{'' if step is None else f' {step}'}. Available: {there}")
-    path = run_folder.checkpoint(steps[-1] if step is None else step)
-    average = path / "average.safetensors"
-    if weights == "average" and not average.exists():
-        raise InputError(f"{path} has no averaged weights: the run was trained with ema=0")
-    averaged = average.exists() and weights != "last"
-    if energy is None:
-        with fork_rng(0):
-            energy = energy_of(config, description["event_shape"])
-    if averaged:
-        energy = freeze(energy)
-    ckpt.load_weights(energy, average if averaged else path / "energy.safetensors")
-    tensors = ckpt.load_tensors(path / "objective.safetensors") if ckpt.is_full(path) else {}
-    state = ckpt.read_state(path)
-    return Run(
-        folder=run_folder,
-        energy=freeze(energy).to(placed),
-        kernel=kernel_of(config, description["event_shape"], energy),
-        data=description,
-        step=state["step"],
-        averaged=averaged,
-        log_normalizer=state["log_normalizer"],
-        chain_runs=state.get("chain_runs"),
-        buffer=next((value for name, value in tensors.items() if name.endswith(BUFFER)), None),
-    )

@@ -1,0 +1,69 @@
+"""Opening a run folder."""
+
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import nn
+
+from adance.energies.frozen import freeze
+from adance.errors import InputError
+from adance.randomness import fork_rng
+from adance.training import checkpoint as ckpt
+from adance.training.config import energy_of, kernel_of
+from adance.training.devices import find_device
+from adance.training.run import BUFFER, Run
+from adance.training.run_folder import RunFolder
+
+
+def load(
+    folder: str | Path,
+    *,
+    weights: Literal["average", "last"] | None = None,
+    step: int | None = None,
+    device: str | torch.device = "cpu",
+    energy: nn.Module | None = None,
+) -> Run:
+    """Open a run folder.
+
+    Args:
+        folder: The run folder.
+        weights: ``average`` for the moving average, ``last`` for the weights themselves; by default the average if
+            there is one.
+        step: The step of the checkpoint; by default the last.
+        device: The device of the energy.
+        energy: An energy of the same architecture, if the config cannot rebuild it.
+
+    Raises:
+        InputError: The folder holds no run, or lacks the checkpoint or the weights.
+    """
+    run_folder, placed = RunFolder(folder), find_device(str(device))
+    config, description = run_folder.read_config(), run_folder.read_data_description()
+    steps = run_folder.checkpoint_steps()
+    if not steps or (step is not None and step not in steps):
+        there = ", ".join(map(str, steps)) or "none"
+        raise InputError(f"{run_folder.path} has no checkpoint{'' if step is None else f' {step}'}. Available: {there}")
+    path = run_folder.checkpoint(steps[-1] if step is None else step)
+    average = path / "average.safetensors"
+    if weights == "average" and not average.exists():
+        raise InputError(f"{path} has no averaged weights: the run was trained with ema=0")
+    averaged = average.exists() and weights != "last"
+    if energy is None:
+        with fork_rng(0):
+            energy = energy_of(config, description["event_shape"])
+    if averaged:
+        energy = freeze(energy)
+    ckpt.load_weights(energy, average if averaged else path / "energy.safetensors")
+    tensors = ckpt.load_tensors(path / "objective.safetensors") if ckpt.is_full(path) else {}
+    state = ckpt.read_state(path)
+    return Run(
+        folder=run_folder,
+        energy=freeze(energy).to(placed),
+        kernel=kernel_of(config, description["event_shape"], energy),
+        data=description,
+        step=state["step"],
+        averaged=averaged,
+        log_normalizer=state["log_normalizer"],
+        chain_runs=state.get("chain_runs"),
+        buffer=next((value for name, value in tensors.items() if name.endswith(BUFFER)), None),
+    )
