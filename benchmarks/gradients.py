@@ -24,7 +24,7 @@ from torch.nn.functional import cosine_similarity
 
 import adance
 from adance.energies import freeze
-from adance.energies.energy import reading
+from adance.energies.energy import eval_mode
 from adance.objectives import Contrastive
 from adance.samplers import run_chains
 from adance.samplers.weights import effective_sample_share
@@ -76,7 +76,7 @@ def intervals(recipe: Recipe, energy: nn.Module, run: adance.Run, x: Tensor, see
         if watched and age == 0:
             noise = continued(objective.noise.frozen, buffer, 30, generator)
         if watched and age in AGES:
-            with reading(energy):
+            with eval_mode(energy):
                 seen[age].append(look(objective, energy, x, noise, buffer, generator))
         batch = x[torch.randint(len(x), (BATCH,), generator=generator)]
         optimizer.zero_grad()
@@ -114,7 +114,7 @@ def log_ratio(objective: Contrastive, energy: nn.Module, x: Tensor) -> Tensor:
 def ratio_gradient(objective: Contrastive, energy: nn.Module, x: Tensor, noise: Tensor) -> Tensor:
     """Of the logistic loss, by its weights."""
     r_data, r_noise = log_ratio(objective, energy, x), log_ratio(objective, energy, noise)
-    c = objective.contrast.constant(r_data, r_noise[:, None]) if objective.log_ratio.constant == "centered" else 0.0
+    c = objective.contrast.log_z_offset(r_data, r_noise[:, None]) if objective.log_ratio.constant == "centered" else 0.0
     return gradient(energy, x, torch.sigmoid(c - r_data), noise, torch.sigmoid(r_noise - c))
 
 
@@ -135,7 +135,7 @@ def short_run_bias(energy: nn.Module, run: adance.Run, x: Tensor) -> str:
     found = {}
     for steps in (30, *LONGER):
         samples, at = continued(run.energy, samples, steps - at, generator), steps
-        with reading(energy):
+        with eval_mode(energy):
             found[steps] = likelihood_gradient(energy, x, samples)
     short = found.pop(30)
     said = [f"{steps}: {cosine_similarity(short, other, dim=0):.2f}" for steps, other in found.items()]

@@ -141,7 +141,9 @@ def test_switches_need_no_value(tiny, tmp_path):
 
 
 def test_samples_of_a_class(adance, tmp_path):
-    options = "--data digits --energy ClassMLP --energy.hidden [8] --batch_size 16 --steps 3 --device cpu --quiet"
+    options = (
+        "--data digits --energy ClassConditionalMLP --energy.hidden [8] --batch_size 16 --steps 3 --device cpu --quiet"
+    )
     chains = "--objective.sampler Langevin --objective.sampler.steps 2"
     assert adance("train", *options.split(), *chains.split(), "--out", "run").status == 0
     for name, label in (("a", 3), ("b", 3), ("c", 4)):

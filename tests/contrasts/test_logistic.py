@@ -92,13 +92,13 @@ def test_hinge_is_the_limit_of_small_temperature(nu, d):
     d, T = torch.tensor(d, dtype=torch.float64), 1e-6
     contrast = Logistic(nu)
     # T·ν·softplus(d/T − log ν) is within T·ν·(log 2 + log ν) of ν·max(d, 0).
-    gap = T * contrast(d / T, (d / T)[:, None]) - contrast.limit(d, d[:, None])
+    gap = T * contrast(d / T, (d / T)[:, None]) - contrast.zero_temperature_loss(d, d[:, None])
     assert abs(gap) < T * (nu + 1) * (1 + math.log(nu))
 
 
 def test_hinge_slope_at_zero_is_a_half():
     data, noise = torch.zeros(4, requires_grad=True), torch.zeros(4, 1, requires_grad=True)
-    Logistic().limit(data, noise).backward()
+    Logistic().zero_temperature_loss(data, noise).backward()
     assert data.grad.tolist() == [-0.125] * 4
     assert noise.grad.flatten().tolist() == [0.125] * 4
 
@@ -106,7 +106,7 @@ def test_hinge_slope_at_zero_is_a_half():
 @pytest.mark.parametrize("nu", [1, 2, 7])
 def test_hinge_slopes_at_zero_are_the_contrast_s(nu):
     contrast, grads = Logistic(nu), []
-    for loss in (contrast, contrast.limit):
+    for loss in (contrast, contrast.zero_temperature_loss):
         data = torch.zeros(2, dtype=torch.float64, requires_grad=True)
         noise = torch.zeros(2, nu, dtype=torch.float64, requires_grad=True)
         loss(data, noise).backward()
@@ -118,7 +118,7 @@ def test_hinge_slopes_at_zero_are_the_contrast_s(nu):
 def test_hinge_slopes_away_from_zero(nu):
     data = torch.tensor([-2.0, 2.0], requires_grad=True)
     noise = torch.tensor([[-2.0], [2.0]], requires_grad=True)
-    Logistic(nu).limit(data, noise).backward()
+    Logistic(nu).zero_temperature_loss(data, noise).backward()
     torch.testing.assert_close(data.grad, torch.tensor([-0.5, 0.0]))
     torch.testing.assert_close(noise.grad, torch.tensor([[0.0], [nu / 2]]))
 
@@ -141,7 +141,7 @@ def test_a_contrast_without_a_limit_says_so():
     r = torch.zeros(1)
     assert Square()(r, r[:, None]).item() == -0.5
     with pytest.raises(InputError, match="Square"):
-        Square().limit(r, r[:, None])
+        Square().zero_temperature_loss(r, r[:, None])
 
 
 @pytest.mark.parametrize("nu", [1, 4])
@@ -154,16 +154,16 @@ def test_the_fitted_constant_is_that_of_the_least_loss(nu, scale):
         for n, shift in ((50, 3), (50 * nu, -1))
     )
     noise = noise.view(50, nu)
-    c = contrast.constant(data, noise).requires_grad_()
+    c = contrast.log_z_offset(data, noise).requires_grad_()
     slope = torch.autograd.grad(contrast(data - c, noise - c), c)[0]
     assert abs(slope.item()) < 1e-5
     least = contrast(data - c, noise - c)
     for step in (-0.01, 0.01):
         assert contrast(data - c - step * scale, noise - c - step * scale) > least
-    torch.testing.assert_close(contrast.constant(data + 5, noise + 5), c.detach() + 5, rtol=0, atol=1e-5 * scale)
+    torch.testing.assert_close(contrast.log_z_offset(data + 5, noise + 5), c.detach() + 5, rtol=0, atol=1e-5 * scale)
 
 
 def test_equal_ratios_are_their_own_constant():
     for nu in (1, 3):
         zeros = torch.zeros(4), torch.zeros(4, nu)
-        assert Logistic(nu).constant(*zeros) == 0
+        assert Logistic(nu).log_z_offset(*zeros) == 0

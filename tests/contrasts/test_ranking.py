@@ -53,13 +53,13 @@ def test_curvature_of_equal_places():
 def test_max_margin_is_the_limit_of_small_temperature(contrast, generator):
     d, T = draws(generator), 1e-5
     scaled = T * contrast(d[:, 0] / T, d[:, 1:] / T)
-    torch.testing.assert_close(contrast.limit(d[:, 0], d[:, 1:]), scaled, rtol=0, atol=5 * T)
+    torch.testing.assert_close(contrast.zero_temperature_loss(d[:, 0], d[:, 1:]), scaled, rtol=0, atol=5 * T)
 
 
 @pytest.mark.parametrize("contrast", [Ranking(3), Conditional(3)])
 def test_slopes_of_the_limit_at_a_tie_are_the_contrast_s(contrast):
     grads = []
-    for loss in (contrast, contrast.limit):
+    for loss in (contrast, contrast.zero_temperature_loss):
         data = torch.zeros(2, dtype=torch.float64, requires_grad=True)
         noise = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
         loss(data, noise).backward()

@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from adance import AdaNCE, InputError
-from adance.energies import MLP, ClassMLP, freeze
-from adance.energies.conditional import Completion, ConditionalEnergy, given, needs_condition, takes_condition
+from adance.energies import MLP, ClassConditionalMLP, freeze
+from adance.energies.conditional import ConditionalEnergy, InpaintingEnergy, given, needs_condition, takes_condition
 from adance.energies.fast import chain_copy
 from adance.samplers import MALA, run_chains
 
@@ -25,7 +25,7 @@ class Shifted(nn.Module):
 
 def test_kept_coordinates_are_replaced():
     kept = torch.tensor([True, False])
-    completion = Completion(lambda x: x.sum(1), torch.tensor([[1.0, 9.0], [2.0, 9.0]]), kept)
+    completion = InpaintingEnergy(lambda x: x.sum(1), torch.tensor([[1.0, 9.0], [2.0, 9.0]]), kept)
     x = torch.tensor([[5.0, 6.0], [7.0, 8.0]])
     assert completion.complete(x).tolist() == [[1.0, 6.0], [2.0, 8.0]]
     assert completion(x).tolist() == [7.0, 10.0]
@@ -35,7 +35,7 @@ def test_samples_of_a_completion_have_the_conditional_law(generator):
     # A normal law of correlation ρ = 0.8: given x₁ = 2, x₂ has mean 2ρ and variance 1 − ρ². Five standard errors.
     n, rho = 20_000, 0.8
     precision = torch.linalg.inv(torch.tensor([[1.0, rho], [rho, 1.0]]))
-    completion = Completion(
+    completion = InpaintingEnergy(
         lambda x: 0.5 * torch.einsum("bi,ij,bj->b", x, precision, x),
         torch.tensor([2.0, 0.0]),
         torch.tensor([True, False]),
@@ -50,7 +50,7 @@ def test_samples_of_a_completion_have_the_conditional_law(generator):
 def test_sampling_leaves_a_net_inside_as_it_was(generator):
     net = MLP((1, 2, 2), (8,)).train()
     before = copy.deepcopy(net.state_dict())
-    completion = Completion(net, torch.zeros(1, 2, 2), torch.tensor([True, False]))
+    completion = InpaintingEnergy(net, torch.zeros(1, 2, 2), torch.tensor([True, False]))
     run_chains(MALA(3), completion, torch.zeros(4, 1, 2, 2), generator=generator)
     assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
     assert all(module.training for module in net.modules())
@@ -65,14 +65,14 @@ def test_one_condition_or_one_for_each_row():
 
 
 def test_which_energies_take_a_condition_and_which_need_one():
-    nets = Shifted(), ClassMLP((2,), 3, (4,)), MLP((2,), (4,)), given(Shifted(), torch.ones(1, 1))
+    nets = Shifted(), ClassConditionalMLP((2,), 3, (4,)), MLP((2,), (4,)), given(Shifted(), torch.ones(1, 1))
     assert [takes_condition(net) for net in nets] == [True, True, False, False]
     assert [needs_condition(net) for net in nets] == [True, False, False, False]
     assert [takes_condition(freeze(net)) for net in nets] == [True, True, False, False]
 
 
 def test_without_a_condition_it_is_the_energy_itself():
-    net = ClassMLP((2,), 3, (4,))
+    net = ClassConditionalMLP((2,), 3, (4,))
     x = torch.randn(5, 2)
     assert given(net, None) is net
     every = torch.stack([given(net, torch.tensor([label]))(x) for label in range(3)])
@@ -92,7 +92,7 @@ def test_a_copy_has_its_own_weights():
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, freeze, lambda net: net])
 def test_copies_at_two_conditions_do_not_affect_each_other(duplicate):
     """Each has the energies of its own class, in whatever order they are made and called."""
-    net, x = ClassMLP((2,), 3, (8,)), torch.randn(6, 2)
+    net, x = ClassConditionalMLP((2,), 3, (8,)), torch.randn(6, 2)
     right = [net(x, condition=torch.full((6,), label)).detach() for label in range(3)]
     copies = [given(duplicate(net), torch.tensor([label])) for label in range(3)]
     duplicates = [duplicate(one) for one in copies]
@@ -105,7 +105,7 @@ def test_copies_at_two_conditions_do_not_affect_each_other(duplicate):
 
 
 def test_the_copy_that_chains_follow_serves_any_condition():
-    net, x = ClassMLP((2,), 3, (8,)), torch.randn(6, 2)
+    net, x = ClassConditionalMLP((2,), 3, (8,)), torch.randn(6, 2)
     shared = chain_copy(freeze(net), x, condition=torch.zeros(6))
     for label in (0, 2, 1):
         z = torch.full((6,), label)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from adance.energies import ConvNet, energy_and_gradient, evaluate, reading
+from adance.energies import ConvNet, energy_and_gradient, eval_mode, evaluate
 from adance.energies.energy import refuse_batch_norm, unwrap
 from adance.errors import InputError
 
@@ -37,7 +37,7 @@ def test_reading_gives_every_flag_back():
     net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.Dropout(), nn.Linear(2, 1)))
     net[1].eval()
     before = [module.training for module in net.modules()]
-    with reading(net):
+    with eval_mode(net):
         assert not any(module.training for module in net.modules())
     assert [module.training for module in net.modules()] == before
     assert len(set(before)) == 2

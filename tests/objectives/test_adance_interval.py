@@ -59,7 +59,7 @@ def ratios(objective, energy, x, generator):
         d_data, d_noise = frozen(x) - energy(x), frozen(pool) - energy(pool)
         energy.train()
     T = objective.temperature
-    return d_data / T - Logistic().constant(d_data / T, d_noise / T)
+    return d_data / T - Logistic().log_z_offset(d_data / T, d_noise / T)
 
 
 def test_a_snapshot_is_refreshed_when_it_is_stale_and_never_before():
@@ -118,7 +118,7 @@ def test_pull_is_the_mean_weight_of_data(noises):
     r = torch.linspace(-3, 3, 7, dtype=torch.float64, requires_grad=True)
     contrast = Logistic(noises)
     (weights,) = torch.autograd.grad(contrast.s1(r).mean(), r)
-    assert contrast.pull(r.detach()) == pytest.approx(float(weights.sum()))
+    assert contrast.mean_data_weight(r.detach()) == pytest.approx(float(weights.sum()))
 
 
 def test_auto_needs_weights_that_fall_or_chains_that_are_reweighted():
@@ -131,7 +131,7 @@ def test_auto_needs_weights_that_fall_or_chains_that_are_reweighted():
 
 def test_weights_that_grow_cannot_tell():
     with pytest.raises(InputError, match="LeastSquares"):
-        LeastSquares().pull(torch.zeros(3))
+        LeastSquares().mean_data_weight(torch.zeros(3))
 
 
 def test_a_given_interval_is_kept_to():

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from adance.configurable import build, describe
-from adance.energies import MLP, ClassMLP
+from adance.energies import MLP, ClassConditionalMLP
 from adance.noises import NeuralSampler
 from adance.objectives import (
     ACE,
@@ -143,7 +143,7 @@ def test_a_resolved_recipe_of_a_conditional_energy_builds_the_same_objective():
     x, labels, found = data(VECTORS)[:8], torch.arange(8) % 2, []
     for resolve in (False, True):
         torch.manual_seed(0)
-        energy = ClassMLP((3,), 2, (4,))
+        energy = ClassConditionalMLP((3,), 2, (4,))
         recipe = AdaNCE().resolve(SETTINGS["conditional"]) if resolve else AdaNCE()
         objective = recipe.build(energy, x, generator=seed(), condition=labels[:1])
         found.append([objective.loss(energy, x, seed(), labels).value, *objective.state_dict().values()])

@@ -8,7 +8,7 @@ from torch import nn
 
 from adance import NCE, AdaNCE, InputError, Settings, Trainer, load, load_data
 from adance.data import Dataset, Identity
-from adance.energies import ClassMLP, freeze, given
+from adance.energies import ClassConditionalMLP, freeze, given
 from adance.objectives import ContrastiveDivergence, MaximumLikelihood, ScoreMatching
 from adance.samplers import MALA, Langevin
 
@@ -46,7 +46,7 @@ def settings(steps=300):
     ids=["AdaNCE", "MaximumLikelihood", "ContrastiveDivergence", "ScoreMatching"],
 )
 def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
-    energy = ClassMLP((1,), classes=3, hidden=(32, 32))
+    energy = ClassConditionalMLP((1,), classes=3, hidden=(32, 32))
     Trainer(energy, objective(), data, settings(), tmp_path / "run", show_progress=False).fit()
     assert torch.equal(energy(data.test), of_all_classes(energy, data.test).amin(0))
     run = load(tmp_path / "run")
@@ -63,7 +63,7 @@ def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
 
 
 def test_chains_belong_to_the_labels_that_they_are_contrasted_with(monkeypatch):
-    energy = ClassMLP((2,), classes=2, hidden=(4,))
+    energy = ClassConditionalMLP((2,), classes=2, hidden=(4,))
 
     def build(recipe):
         generator = torch.Generator().manual_seed(0)
@@ -75,9 +75,11 @@ def test_chains_belong_to_the_labels_that_they_are_contrasted_with(monkeypatch):
         with pytest.raises(InputError, match="conditional energy"):
             build(recipe)
     seen = []
-    forward = ClassMLP.forward
+    forward = ClassConditionalMLP.forward
     monkeypatch.setattr(
-        ClassMLP, "forward", lambda self, x, condition=None: (seen.append(condition), forward(self, x, condition))[1]
+        ClassConditionalMLP,
+        "forward",
+        lambda self, x, condition=None: (seen.append(condition), forward(self, x, condition))[1],
     )
     labels = torch.tensor([0, 1, 1, 0, 0, 1, 1, 1])
     objective.loss(energy, torch.randn(8, 2), torch.Generator().manual_seed(1), labels)
@@ -90,7 +92,7 @@ def test_chains_belong_to_the_labels_that_they_are_contrasted_with(monkeypatch):
 
 
 def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
-    energy = ClassMLP((1,), classes=3, hidden=(8,))
+    energy = ClassConditionalMLP((1,), classes=3, hidden=(8,))
     run = Trainer(energy, MaximumLikelihood(MALA(1)), data, settings(1), tmp_path / "run", show_progress=False).fit()
     x, one = torch.randn(5, 1), run.of_class(2).energy
     frozen, before = freeze(one), one(x)
@@ -104,23 +106,23 @@ def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
         with pytest.raises(InputError, match=f"there is no class {label}; classes are 0 to 2"):
             run.of_class(label)
     with pytest.raises(InputError, match="classes must be at least 2, got 1"):
-        ClassMLP((2,), classes=1)
+        ClassConditionalMLP((2,), classes=1)
 
 
 def test_data_without_fitting_labels_are_refused(data, tmp_path):
     bare = Dataset("bare", "vector", data.train, data.test, Identity())
     for labelled, count, message in [
-        (bare, 3, "bare has no labels, which ClassMLP needs as its condition"),
+        (bare, 3, "bare has no labels, which ClassConditionalMLP needs as its condition"),
         (data, 2, "labels are 0 to 2, but the energy has classes 0 to 1"),
     ]:
         with pytest.raises(InputError, match=message):
-            Trainer(ClassMLP((1,), count, (4,)), MaximumLikelihood(), labelled, settings(), tmp_path / "run")
+            Trainer(ClassConditionalMLP((1,), count, (4,)), MaximumLikelihood(), labelled, settings(), tmp_path / "run")
 
 
 def test_a_resumed_run_is_the_run(data, tmp_path):
     def trainer(out, steps):
         torch.manual_seed(0)
-        energy = ClassMLP((1,), 3, (8,))
+        energy = ClassConditionalMLP((1,), 3, (8,))
         return Trainer(energy, AdaNCE(MALA(2), interval=3), data, settings(steps), tmp_path / out, show_progress=False)
 
     trainer("whole", 9).fit()
@@ -163,7 +165,7 @@ def test_any_energy_given_labels_is_trained_and_its_samples_drawn(objective, tmp
 
 
 def test_a_conditional_run_claims_no_density(data, tmp_path):
-    run = Trainer(ClassMLP((1,), 3, (4,)), NCE(), data, settings(), tmp_path / "run", device="cpu").fit()
+    run = Trainer(ClassConditionalMLP((1,), 3, (4,)), NCE(), data, settings(), tmp_path / "run", device="cpu").fit()
     energies = run.score(torch.zeros(2, 1))
     assert run.log_normalizer is not None
     assert run.log_density(energies) is None

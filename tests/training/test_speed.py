@@ -5,7 +5,7 @@ import warnings
 import pytest
 import torch
 
-from adance.energies import MLP, ClassMLP, given
+from adance.energies import MLP, ClassConditionalMLP, given
 from adance.errors import InputError
 from adance.objectives import NCE, AdaNCE, Setting
 from adance.samplers import Langevin
@@ -55,7 +55,7 @@ def test_there_is_no_other_choice():
 
 
 def test_a_conditional_energy_is_reckoned_as_one_of_a_class():
-    x, energy = torch.randn(4, 1, 8, 8), ClassMLP((1, 8, 8), classes=10)
+    x, energy = torch.randn(4, 1, 8, 8), ClassConditionalMLP((1, 8, 8), classes=10)
     of_class = given(energy, torch.tensor([3]))
     one = speed.gradient_flops(of_class, x)
     assert one == pytest.approx(speed.gradient_flops(of_class, x[:1]))

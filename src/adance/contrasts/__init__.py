@@ -1,22 +1,22 @@
 """Contrasts: what turns log-ratios on data and on noise into a loss."""
 
 from adance.contrasts.bregman import Bregman, Logistic
+from adance.contrasts.by_name import Psi, named_bregman
+from adance.contrasts.clipped import ClippedBregman
 from adance.contrasts.conditional import Conditional
 from adance.contrasts.contrast import Contrast
 from adance.contrasts.custom import Custom
-from adance.contrasts.growing import Growing
 from adance.contrasts.linear import Linear
-from adance.contrasts.named import Psi, named_bregman
 from adance.contrasts.powers import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis, Power
 from adance.contrasts.ranking import Ranking
 
 __all__ = [
     "KL",
     "Bregman",
+    "ClippedBregman",
     "Conditional",
     "Contrast",
     "Custom",
-    "Growing",
     "Hellinger",
     "ItakuraSaito",
     "LeastSquares",

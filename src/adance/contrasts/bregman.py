@@ -30,7 +30,7 @@ class Bregman(Contrast):
     def s1(self, r: Tensor) -> Tensor:
         """S1(r), of the shape of ``r``."""
 
-    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+    def log_z_offset(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The c that minimizes the loss of ``r − c``; by default ``log E_noise[e^r]``, the estimate of log(Z_θ/Z_n)."""
         return log_mean_exp(r_noise)
 
@@ -53,7 +53,7 @@ class Logistic(Bregman):
         noises: ν ≥ 1.
     """
 
-    saturates = True
+    bounded_weights = True
 
     def __init__(self, noises: int = 1) -> None:
         check_noises(self, noises)
@@ -72,7 +72,7 @@ class Logistic(Bregman):
         """−softplus(log ν − r)."""
         return -softplus(math.log(self.noises) - r)
 
-    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+    def log_z_offset(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The c at which data and noise balance: ``E_data[σ(log ν − r + c)] = ν E_noise[σ(r − c − log ν)]``.
 
         The left side rises with c and the right side falls, and they cross between the smallest and the largest r. Each
@@ -88,11 +88,11 @@ class Logistic(Bregman):
             low, high = c[place - 1, 0], c[place, 0]
         return (low + high) / 2
 
-    def pull(self, r_data: Tensor) -> Tensor:
+    def mean_data_weight(self, r_data: Tensor) -> Tensor:
         """Mean of σ(log ν − r)."""
         return (math.log(self.noises) - r_data).sigmoid().mean()
 
-    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+    def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The hinge, with the logistic slopes at 0 (½ at ν = 1): a step from r = 0 is that of the likelihood."""
         share = 1 / (1 + self.noises)
         return self.noises * hinge(d_noise, share).mean() + hinge(-d_data, 1 - share).mean()

@@ -16,7 +16,7 @@ class Conditional(Contrast):
         noises: Noise samples per datum; each forms a pair with it.
     """
 
-    saturates = True
+    bounded_weights = True
     ignores_constant = True
 
     def __init__(self, noises: int = 1) -> None:
@@ -32,6 +32,6 @@ class Conditional(Contrast):
         """The loss from log-ratios on data ``(B,)`` and on the noises of each ``(B, M)``."""
         return softplus(r_noise - r_data[:, None]).mean()
 
-    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+    def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The hinge on each pair, with slope ½ at 0."""
         return hinge(d_noise - d_data[:, None]).mean()

@@ -14,9 +14,9 @@ class Contrast(Configurable, ABC):
     noises: int = 1
     """Noise samples for each datum."""
 
-    saturates: bool = False
-    """Whether the weights of data and noise stay bounded for every r, so that ``limit`` exists and r may be formed at
-    a chain's own, small temperature."""
+    bounded_weights: bool = False
+    """Whether the weights of data and noise stay bounded for every r, so that ``zero_temperature_loss`` exists and r
+    may be formed at a chain's own, small temperature."""
 
     ignores_constant: bool = False
     """Whether a constant added to every r changes nothing: then log Z cannot be learned, and need not be known."""
@@ -33,7 +33,7 @@ class Contrast(Configurable, ABC):
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The textbook loss, one number, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""
 
-    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+    def log_z_offset(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The c, one number, that minimizes the loss of ``r − c``: an estimate of the missing log(Z_θ/Z_n).
 
         Raises:
@@ -41,7 +41,7 @@ class Contrast(Configurable, ABC):
         """
         raise InputError(f"{type(self).__name__} cannot fit the constant of the log-ratio: set center=False")
 
-    def pull(self, r_data: Tensor) -> Tensor:
+    def mean_data_weight(self, r_data: Tensor) -> Tensor:
         """The mean weight of data in the gradient, from their log-ratios ``(B,)``: how much there is left to learn.
 
         Raises:
@@ -49,7 +49,7 @@ class Contrast(Configurable, ABC):
         """
         raise InputError(f"{type(self).__name__} has no bounded weights: set interval to a number instead of 'auto'")
 
-    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+    def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """The limit of ``T·loss(d/T)`` as T → 0, from energy differences d on data ``(B,)`` and on noise ``(B, M)``.
 
         Raises:

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 from torch.func import grad
 
-from adance.contrasts.growing import Growing
+from adance.contrasts.clipped import ClippedBregman
 from adance.errors import InputError
 from adance.registry import find_function
 
 GRID = 401
 
 
-class Custom(Growing):
+class Custom(ClippedBregman):
     """Bregman ratio matching with any convex Ψ(u), whose derivatives are computed by automatic differentiation.
 
     Ψ is evaluated at ``u = e^r`` in the dtype of r: write Ψ so that its derivative does not cancel at large u.
@@ -23,7 +23,7 @@ class Custom(Growing):
         psi: Ψ as a function of positive tensors, elementwise and written with torch operations; or the path of such a
             function (``package.module.function``) in a trusted module, for config files.
         noises: Noise samples per datum.
-        max_ratio: As in :class:`Growing`, on both sides.
+        max_ratio: As in :class:`ClippedBregman`, on both sides.
 
     Raises:
         InputError: ``psi`` is not elementwise, not strictly convex on a grid of 401 ratios from 1/max_ratio to

@@ -5,11 +5,11 @@ import math
 from torch import Tensor
 
 from adance.contrasts.bregman import log_mean_exp
-from adance.contrasts.growing import Growing
+from adance.contrasts.clipped import ClippedBregman
 from adance.errors import InputError
 
 
-class _PowerForm(Growing):
+class _PowerForm(ClippedBregman):
     """w(r) = e^{βr}."""
 
     beta: float
@@ -28,7 +28,7 @@ class _PowerForm(Growing):
         """e^{βr}."""
         return (self.beta * r).exp()
 
-    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+    def log_z_offset(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The c at which the loss is flat, within the bounds: ``e^c = E_noise[e^{(1+β)r}]/E_data[e^{βr}]``."""
         (r_data, _), (r_noise, _) = self._bounded(r_data), self._bounded(r_noise)
         return log_mean_exp((1 + self.beta) * r_noise) - log_mean_exp(self.beta * r_data)
@@ -38,7 +38,7 @@ class KL(_PowerForm):
     """Ψ = u log u − u (UKL, KLIEP, NWJ): S0 = e^r, S1 = r.
 
     Its weight on data is 1 everywhere: the data's part of the gradient is that of the likelihood. For the arguments see
-    :class:`Growing`.
+    :class:`ClippedBregman`.
     """
 
     beta, infimum = 0.0, 0.0
@@ -55,7 +55,7 @@ class KL(_PowerForm):
 class LeastSquares(_PowerForm):
     """Ψ = u²/2 (LSIF): S0 = ½e^{2r}, S1 = e^r. Fits the ratio itself, so high ratios count most.
 
-    For the arguments see :class:`Growing`.
+    For the arguments see :class:`ClippedBregman`.
     """
 
     beta, infimum = 1.0, 0.0
@@ -75,8 +75,8 @@ class Mahalanobis(LeastSquares):
     Args:
         scale: Σ > 0.
         noises: Noise samples per datum.
-        max_ratio: As for :class:`Growing`.
-        ratio_bound: As for :class:`Growing`.
+        max_ratio: As for :class:`ClippedBregman`.
+        ratio_bound: As for :class:`ClippedBregman`.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Mahalanobis(LeastSquares):
 class ItakuraSaito(_PowerForm):
     """Ψ = −log u: S0 = r − 1, S1 = −e^{−r}. Low ratios count most; noise has the weight 1 everywhere.
 
-    For the arguments see :class:`Growing`; there is no non-negative correction.
+    For the arguments see :class:`ClippedBregman`; there is no non-negative correction.
     """
 
     beta = -1.0
@@ -125,7 +125,7 @@ class ItakuraSaito(_PowerForm):
 class Hellinger(_PowerForm):
     """Ψ = −4√u, the exponential loss: S0 = 2e^{r/2}, S1 = −2e^{−r/2}. Data and noise grow alike; bounded below.
 
-    For the arguments see :class:`Growing`.
+    For the arguments see :class:`ClippedBregman`.
     """
 
     beta, infimum = -0.5, 0.0
@@ -147,8 +147,8 @@ class Power(_PowerForm):
     Args:
         beta: β.
         noises: Noise samples per datum.
-        max_ratio: As for :class:`Growing`.
-        ratio_bound: As for :class:`Growing`; for β > −1.
+        max_ratio: As for :class:`ClippedBregman`.
+        ratio_bound: As for :class:`ClippedBregman`; for β > −1.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class Ranking(Contrast):
         InputError: ``noises`` is below 1, or ``probabilities`` are not L positive numbers that sum to 1.
     """
 
-    saturates = True
+    bounded_weights = True
     ignores_constant = True
 
     def __init__(self, noises: int = 10, probabilities: Sequence[float] | None = None) -> None:
@@ -58,7 +58,7 @@ class Ranking(Contrast):
         log_posterior = log_rho + r_data[:, None] - (log_rho + r[:, rows]).logsumexp(2)
         return -(log_posterior * log_rho.exp()).sum(1).mean()
 
-    def limit(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+    def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """Max-margin: by how much the best noise sample beats the datum; ties share the gradient, as for equal ρ."""
         best = torch.cat([d_data[:, None], d_noise], 1).amax(1)
         return (best - d_data).mean()

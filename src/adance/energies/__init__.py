@@ -3,10 +3,10 @@
 from adance.energies.analytic import Density, ExactDensity, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
-from adance.energies.by_class import ClassMLP
-from adance.energies.conditional import Completion, ConditionalEnergy, given, needs_condition, takes_condition
+from adance.energies.class_conditional import ClassConditionalMLP
+from adance.energies.conditional import ConditionalEnergy, InpaintingEnergy, given, needs_condition, takes_condition
 from adance.energies.convnet import ConvNet
-from adance.energies.energy import Energy, energy_and_gradient, evaluate, reading
+from adance.energies.energy import Energy, energy_and_gradient, eval_mode, evaluate
 from adance.energies.enumeration import Enumerated, enumerate_law, log_likelihood
 from adance.energies.frozen import freeze, refresh
 from adance.energies.hopfield import Hopfield
@@ -27,8 +27,7 @@ __all__ = [
     "BlockSampled",
     "Boltzmann",
     "Checkerboard",
-    "ClassMLP",
-    "Completion",
+    "ClassConditionalMLP",
     "ConditionalEnergy",
     "Conditionals",
     "ConvNet",
@@ -43,6 +42,7 @@ __all__ = [
     "GaussianBase",
     "GaussianMixture",
     "Hopfield",
+    "InpaintingEnergy",
     "Ising",
     "NoisyCurves",
     "Pairwise",
@@ -52,6 +52,7 @@ __all__ = [
     "advance_power_iteration",
     "energy_and_gradient",
     "enumerate_law",
+    "eval_mode",
     "evaluate",
     "fit_visible_bias",
     "flip_logits",
@@ -61,7 +62,6 @@ __all__ = [
     "log_likelihood",
     "needs_condition",
     "power_iteration_held",
-    "reading",
     "refresh",
     "takes_condition",
 ]

@@ -13,7 +13,7 @@ from adance.energies.energy import Energy
 from adance.errors import InputError
 
 
-class Completion(nn.Module):
+class InpaintingEnergy(nn.Module):
     """``E`` with some coordinates held at given values, as an energy of the rest.
 
     Any sampler of this energy samples from the conditional distribution of the rest. What it does to the kept

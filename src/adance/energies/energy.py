@@ -45,7 +45,7 @@ def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @contextmanager
-def reading(energy: Energy) -> Iterator[None]:
+def eval_mode(energy: Energy) -> Iterator[None]:
     """Context manager for evaluation mode; afterwards every train/eval flag is restored."""
     training = [module for module in energy.modules() if module.training] if isinstance(energy, nn.Module) else []
     for module in training:

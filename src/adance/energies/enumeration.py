@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.energies.binary import UnitKind, all_states, count_units, low_value
-from adance.energies.energy import Energy, evaluate, reading
+from adance.energies.energy import Energy, eval_mode, evaluate
 from adance.errors import InputError
 
 
@@ -85,7 +85,7 @@ def enumerate_law(
     if like is None and isinstance(energy, nn.Module):
         like = next(energy.parameters(), None)
     states = all_states(n, low, like).view(-1, *event_shape)
-    with reading(energy):
+    with eval_mode(energy):
         scores = -evaluate(energy, states) / temperature
     log_z = scores.logsumexp(0)
     return Enumerated(states, scores - log_z, log_z, low)

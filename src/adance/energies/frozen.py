@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized, type_before_parametrizations
 
-from adance.energies.energy import reading
+from adance.energies.energy import eval_mode
 
 
 def freeze(energy: nn.Module) -> nn.Module:
@@ -38,7 +38,7 @@ def folded_state(energy: nn.Module) -> dict[str, Tensor]:
     Tensors that need no computation are the energy's own.
     """
     state: dict[str, Tensor] = {}
-    with reading(energy):
+    with eval_mode(energy):
         for path, module in energy.named_modules():
             if "parametrizations" in path.split("."):
                 continue

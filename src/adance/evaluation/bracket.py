@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adance.energies.energy import reading
+from adance.energies.energy import eval_mode
 from adance.evaluation.ais import Schedule, anneal_backward, anneal_forward, plan
 from adance.evaluation.bridge import Bridge
 from adance.samplers.weights import LogMean, log_mean_exp
@@ -102,7 +102,7 @@ def bracket_log_z(
         schedule: Temperatures and kernel, from :func:`~adance.evaluation.ais.plan`, which is called by default.
         generator: Source of randomness.
     """
-    with reading(bridge.model):
+    with eval_mode(bridge.model):
         schedule = schedule or plan(bridge, generator=generator)
         up, _ = anneal_forward(bridge, schedule, chains or len(starts), generator)
         down = anneal_backward(bridge, schedule, starts, generator)

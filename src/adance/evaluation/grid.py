@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, evaluate, reading
+from adance.energies.energy import Energy, eval_mode, evaluate
 
 HALF_WIDTH = 8.0
 POINTS = 601
@@ -33,7 +33,7 @@ def grid_log_z(
     """
     axes = torch.linspace(-HALF_WIDTH, HALF_WIDTH, points)
     grid = center + scale * torch.cartesian_prod(axes, axes).to(center)
-    with reading(energy):
+    with eval_mode(energy):
         values = torch.cat([evaluate(energy, part).double() for part in torch.split(grid, CHUNK)])
     log_density = (-values / temperature).view(points, points)
     step = 2 * HALF_WIDTH / (points - 1)

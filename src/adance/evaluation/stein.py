@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, energy_and_gradient, reading
+from adance.energies.energy import Energy, energy_and_gradient, eval_mode
 from adance.evaluation.measurement import Measurement
 from adance.evaluation.mmd import MAX_ROWS, check_vectors
 from adance.evaluation.normalizable import temperature_of
@@ -23,7 +23,7 @@ def stein_discrepancy(energy: Energy, x: Tensor, temperature: float = 1.0, scale
         scale: c; by default the median distance of the points.
     """
     check_vectors(x)
-    with reading(energy):
+    with eval_mode(energy):
         gradient = energy_and_gradient(energy, x)[1]
     x, s = x.double(), -gradient.double() / temperature
     n, d = x.shape

@@ -39,7 +39,7 @@ class Separation:
     """How well the model distinguishes a batch of data from noise; each number is computed when called.
 
     Attributes:
-        data_weight: The mean weight of data in the gradient (:meth:`Contrast.pull`).
+        data_weight: The mean weight of data in the gradient (:meth:`Contrast.mean_data_weight`).
         noise_share: The effective sample share of the noise samples, weighted to follow the model.
     """
 

@@ -100,7 +100,7 @@ class Snapshot(Noise):
         Raises:
             InputError: The contrast's weights are not bounded.
         """
-        if self.rule.adaptive and not (self.rule.reweights or contrast.saturates):
+        if self.rule.adaptive and not (self.rule.reweights or contrast.bounded_weights):
             name = type(contrast).__name__
             raise InputError(
                 f"interval='auto' needs a contrast with bounded weights, such as Logistic, not {name}; set interval to "

@@ -8,7 +8,7 @@ from typing import TypeVar
 import torch
 
 from adance.contrasts.bregman import Bregman, Logistic
-from adance.contrasts.named import Psi, named_bregman
+from adance.contrasts.by_name import Psi, named_bregman
 from adance.defaults import BUFFER, MARGIN
 from adance.energies.conditional import given
 from adance.energies.energy import evaluate
@@ -117,7 +117,7 @@ class _Adaptive(Recipe):
         if temperature is None:
             temperature = resolve_ratio_temperature(contrast, center, snapshot, setting)
         if margin is None:
-            margin = MARGIN if contrast.saturates and interval != 1 and not center else 0.0
+            margin = MARGIN if contrast.bounded_weights and interval != 1 and not center else 0.0
         return _Chosen(snapshot, temperature, margin, center)
 
     def build_for(self, site: Site) -> Contrastive:

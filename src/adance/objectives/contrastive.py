@@ -56,7 +56,7 @@ class Contrastive(Objective):
         super().__init__()
         check_real("energy_penalty", energy_penalty, 0)
         self.contrast, self.noise = contrast, noise
-        self.log_ratio = log_ratio or LogRatio(noise.temperature if contrast.saturates else 1.0)
+        self.log_ratio = log_ratio or LogRatio(noise.temperature if contrast.bounded_weights else 1.0)
         self.normalize, self.energy_penalty = normalize, energy_penalty
         noise.check_contrast(contrast)
         pair = f"{type(contrast).__name__} with {type(noise).__name__}"
@@ -158,7 +158,11 @@ class Contrastive(Objective):
 
     def _contrast(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         T = self.temperature
-        value = self.contrast.limit(d_data, d_noise) if T == 0 else T * self.contrast(d_data / T, d_noise / T)
+        value = (
+            self.contrast.zero_temperature_loss(d_data, d_noise)
+            if T == 0
+            else T * self.contrast(d_data / T, d_noise / T)
+        )
         return value / self.contrast.curvature if self.normalize else value
 
     def _loss_of_each(self, d_noise: Tensor) -> Tensor:
@@ -169,7 +173,7 @@ class Contrastive(Objective):
 
     def _separation(self, d: Tensor, d_data: Tensor, n: int) -> Separation:
         return Separation(
-            lambda: self.contrast.pull(d_data / self.log_ratio.scale(d_data)),
+            lambda: self.contrast.mean_data_weight(d_data / self.log_ratio.scale(d_data)),
             lambda: effective_sample_share(d[n:] / self.noise.temperature),
         )
 

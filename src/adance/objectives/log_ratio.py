@@ -48,7 +48,7 @@ class LogRatio(Configurable, nn.Module):
         if self.constant == "centered":
             seen = d.detach()
             scale = self.scale(seen)
-            d = d - scale * contrast.constant(seen[:n] / scale, seen[n:] / scale)
+            d = d - scale * contrast.log_z_offset(seen[:n] / scale, seen[n:] / scale)
         return d
 
     def scale(self, d: Tensor) -> Tensor | float:

@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeVar
 from torch.distributions import Distribution
 
 from adance.contrasts.bregman import Bregman, Logistic
+from adance.contrasts.by_name import Psi, named_bregman
 from adance.contrasts.conditional import Conditional
 from adance.contrasts.contrast import Contrast
-from adance.contrasts.named import Psi, named_bregman
 from adance.contrasts.ranking import Ranking
 from adance.energies.analytic import Density
 from adance.noises.fixed import FittedNoise, FixedNoise
@@ -69,7 +69,7 @@ class TwoParts(Recipe):
         contrast, recipe = self.parts()
         noise = recipe.build(site.data, site.generator)
         constant: Constant = "learned" if self.learn_log_z else "none"
-        ratio = LogRatio(noise.temperature if contrast.saturates else 1.0, constant)
+        ratio = LogRatio(noise.temperature if contrast.bounded_weights else 1.0, constant)
         return Contrastive(contrast, noise, ratio, normalize=self.normalize, energy_penalty=self.energy_penalty)
 
 

@@ -95,7 +95,7 @@ def resolve_ratio_temperature(contrast: Bregman, center: bool, snapshot: Snapsho
     chains = snapshot.sampler.temperature
     if snapshot.start == "reweighted":
         return chains
-    if not contrast.saturates:
+    if not contrast.bounded_weights:
         return 1.0
     if not center or snapshot.interval == 1:
         return chains
@@ -106,4 +106,6 @@ def resolve_ratio_temperature(contrast: Bregman, center: bool, snapshot: Snapsho
 def resolve_snapshots(contrast: Bregman, center: bool, interval: Interval, pool: int, setting: Setting) -> int:
     """Number of snapshots in the mixture."""
     long = interval != "auto" and interval > LONG_INTERVAL
-    return defaults_of(setting.event_shape).long_snapshots if long and pool and center and contrast.saturates else 1
+    return (
+        defaults_of(setting.event_shape).long_snapshots if long and pool and center and contrast.bounded_weights else 1
+    )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from adance.energies.energy import reading
+from adance.energies.energy import eval_mode
 from adance.errors import InputError
 
 LAYERS: tuple[type[nn.Module], ...] = (
@@ -62,7 +62,7 @@ def refuse_piecewise_linear(energy: nn.Module, x: Tensor, what: str) -> None:
     for name, layer in energy.named_modules():
         if isinstance(layer, LAYERS):
             raise InputError(_message(f"the energy's layer {name!r} is a {type(layer).__name__}", what))
-    with reading(energy), torch.no_grad(), _Recorder() as recorder:
+    with eval_mode(energy), torch.no_grad(), _Recorder() as recorder:
         energy(x)
     for name in sorted(recorder.names & OPERATIONS):
         raise InputError(_message(f"the energy's forward uses the function {name.lstrip('_')}", what))

@@ -1,5 +1,6 @@
 """Markov chain samplers: kernels, the function that drives them, diagnostics, chain starts and the replay buffer."""
 
+from adance.samplers.annealed import Annealed
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import Chains, run_chains
 from adance.samplers.diagnostics import effective_sample_size, split_rhat, summary, to_arviz
@@ -14,7 +15,6 @@ from adance.samplers.metropolis import Flip, Independent, MetropolisHastings, Pr
 from adance.samplers.model_chains import ChainOptions
 from adance.samplers.momentum import MomentumLangevin
 from adance.samplers.record import StepInfo
-from adance.samplers.schedule import Annealed
 from adance.samplers.starts import ChainStarts
 from adance.samplers.tempering import Tempering
 from adance.samplers.underdamped import UnderdampedLangevin

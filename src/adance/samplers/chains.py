@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, reading
+from adance.energies.energy import Energy, eval_mode
 from adance.errors import InputError
 from adance.samplers.kernel import Kernel, SplitKernel
 from adance.samplers.program import say_not_compiled, walk_in_blocks
@@ -87,7 +87,7 @@ def run_chains(
     recorder = Recorder(x, steps, thin if record else 0)
     if steps == 0:
         return _chains(x, recorder, step_size, 0, None)
-    with reading(energy), torch.no_grad():
+    with eval_mode(energy), torch.no_grad():
         first = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
         if compile and not isinstance(kernel, SplitKernel):
             say_not_compiled(kernel, energy, "the kernel is not a SplitKernel")

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, reading
+from adance.energies.energy import Energy, eval_mode
 from adance.errors import InputError
 from adance.samplers.chains import Chains
 from adance.samplers.moves import energies
@@ -26,7 +26,7 @@ def to_arviz(chains: Chains | Tensor, energy: Energy | None = None, thin: int = 
     az, positions = _arviz(), _positions(chains)[::thin]
     stats = None
     if energy is not None:
-        with reading(energy):
+        with eval_mode(energy):
             values = torch.stack([energies(energy, x) for x in positions])
         stats = {"energy": values.T.cpu().numpy()}
     return az.from_dict(posterior={"x": positions.transpose(0, 1).cpu().numpy()}, sample_stats=stats)

@@ -7,10 +7,10 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
+from adance.samplers.binary_values import check_units, check_values, unit_values
 from adance.samplers.kernel import Kernel
 from adance.samplers.moves import choose, decide
 from adance.samplers.record import StepInfo
-from adance.samplers.units import check_units, check_values, unit_values
 
 
 class FlipState(NamedTuple):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.energies.conditional import given
-from adance.energies.energy import reading
+from adance.energies.energy import eval_mode
 from adance.energies.fast import chain_copy
 from adance.energies.frozen import refresh
 from adance.samplers.chains import run_chains
@@ -65,7 +65,7 @@ class ModelChains(nn.Module):
             InputError: The kernel is for other values than the starts.
         """
         if self.starts.buffer is not None and self.kernel.gradients_at_init == 0:
-            with reading(energy), torch.no_grad():
+            with eval_mode(energy), torch.no_grad():
                 self.kernel.init(energy, self.starts.buffer.samples[:2])
 
     def follow(self, energy: nn.Module, generator: torch.Generator | None) -> None:

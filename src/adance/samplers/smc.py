@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from adance.energies.energy import evaluate, reading
+from adance.energies.energy import eval_mode, evaluate
 from adance.energies.frozen import freeze, refresh
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import run_chains
@@ -118,7 +118,7 @@ class Population(nn.Module):
         """
         before = _log_density(self.followed, kernel.temperature) if self.started else self.start
         after = _log_density(energy, kernel.temperature)
-        with reading(energy), reading(self.followed):
+        with eval_mode(energy), eval_mode(self.followed):
             moved = reweight_and_move(buffer, before, after, kernel, generator, step_size)
         refresh(self.followed, energy)
         self.started.fill_(True)

@@ -10,7 +10,7 @@ from torch import nn
 from adance.atomic import atomic_write
 from adance.data.dataset import Dataset
 from adance.energies.conditional import given, needs_condition, takes_condition
-from adance.energies.energy import evaluate, reading, unwrap
+from adance.energies.energy import eval_mode, evaluate, unwrap
 from adance.objectives.objective import LossOutput, Recipe
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
@@ -93,5 +93,5 @@ class Reporter:
         x = self.data.batch(rows, "test").to(self.accelerator.device)
         energy, labels = unwrap(energy), self.data.test_labels
         condition = labels[rows].to(x.device) if labels is not None and takes_condition(energy) else None
-        with reading(energy):
+        with eval_mode(energy):
             return float(evaluate(given(energy, condition), x).mean())

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from adance.data.dataset import Dataset
 from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
-from adance.energies.by_class import ClassMLP
-from adance.energies.conditional import Completion, ConditionalEnergy, given, needs_condition, takes_condition
+from adance.energies.class_conditional import ClassConditionalMLP
+from adance.energies.conditional import ConditionalEnergy, InpaintingEnergy, given, needs_condition, takes_condition
 from adance.energies.energy import evaluate
 from adance.energies.fast import chain_copy
 from adance.errors import InputError
@@ -127,7 +127,7 @@ class Run:
             raise InputError("inpainting needs both given, the events, and kept, the mask of what to keep")
         completion = None
         if given is not None and kept is not None:
-            completion = Completion(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
+            completion = InpaintingEnergy(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
         x = run_chains(
             self.sampler,
             completion or energy,
@@ -180,7 +180,7 @@ class Run:
         Raises:
             InputError: The energy is not class-conditional, or the class does not exist.
         """
-        if not isinstance(self.energy, ClassMLP):
+        if not isinstance(self.energy, ClassConditionalMLP):
             raise InputError(
                 f"{self.folder.path} is not class-conditional: its energy is a {type(self.energy).__name__}"
             )

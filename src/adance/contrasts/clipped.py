@@ -10,7 +10,7 @@ from adance.contrasts.contrast import check_noises
 from adance.errors import InputError
 
 
-class Growing(Bregman):
+class ClippedBregman(Bregman):
     """A Ψ whose weights grow with the ratio or its inverse, kept from overflowing.
 
     Where u or 1/u exceeds ``max_ratio``, on the side where an exponent could overflow, S0 and S1 continue linearly in r
@@ -71,9 +71,9 @@ class Growing(Bregman):
         inside, edge = self._bounded(r)
         return self.exact_s1(inside) + self.weight(edge).detach() * (r - inside)
 
-    def constant(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+    def log_z_offset(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """``log E_noise[e^r]``, within the bounds."""
-        return super().constant(r_data, self._bounded(r_noise)[0])
+        return super().log_z_offset(r_data, self._bounded(r_noise)[0])
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The textbook loss, or the corrected one, from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""

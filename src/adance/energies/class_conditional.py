@@ -13,7 +13,7 @@ from adance.energies.mlp import MLP
 from adance.errors import InputError
 
 
-class ClassMLP(Configurable, nn.Module):
+class ClassConditionalMLP(Configurable, nn.Module):
     """``E(x | y)``: an :class:`MLP` of the flattened event and its one-hot class.
 
     The trainer passes the labels of each batch. Chains run at the same labels as the data that they are compared with,
