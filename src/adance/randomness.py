@@ -48,7 +48,7 @@ def drawing_from(generator: torch.Generator | None) -> Iterator[None]:
 
 @contextmanager
 def weights_drawn_from(generator: torch.Generator | None) -> Iterator[None]:
-    """As :func:`drawing_from`, for weights that are drawn on the CPU whatever the generator's device (it waits)."""
+    """As :func:`drawing_from`, for weights that are drawn on the CPU on any generator's device (it waits for it)."""
     if generator is None or generator.device.type == "cpu":
         with drawing_from(generator):
             yield
