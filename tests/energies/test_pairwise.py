@@ -6,7 +6,7 @@ import torch
 from adance import InputError
 from adance.configurable import build, describe
 from adance.energies import BlockSampled, Conditionals, Ising, enumerate_law, flip_logits, freeze, lattice
-from adance.energies.pairwise import Pairwise, colour
+from adance.energies.pairwise import Pairwise, color
 
 
 def sweeps(model, x, n, generator, temperature=1.0):
@@ -121,7 +121,7 @@ def test_boards_have_two_colours_and_odd_rings_three():
     assert len(Ising((5,), "torus").blocks()) == 3
     assert len(Ising((5,)).blocks()) == 5
     for graph in (lattice((3, 5)), torch.tensor([[0.0, 1, 0], [0, 0, 0], [0, 0, 0]])):
-        sets = colour(graph)
+        sets = color(graph)
         assert sorted(torch.cat(sets).tolist()) == list(range(len(graph)))
         assert all((graph[nodes][:, nodes] == 0).all() for nodes in sets)
 

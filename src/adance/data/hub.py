@@ -128,7 +128,7 @@ def _rows(split: Any, entry: HubSet, where: str, size: int | None) -> tuple[torc
     arrays, names = [], []
     for row, picture in enumerate(_pictures(split, entry.image, where)):
         names.append(f"{where} row {row}")
-        arrays.append(pixels(_centre(picture, entry.crop), names[-1], size))
+        arrays.append(pixels(_center(picture, entry.crop), names[-1], size))
     if entry.label is None:
         return stack(arrays, names), None
     column = np.asarray(list(split[entry.label]))
@@ -147,7 +147,7 @@ def _pictures(split: Any, column: str, where: str) -> Iterable["Image"]:
         raise InputError(f"{where}: column {column!r} holds no readable images ({reason})") from None
 
 
-def _centre(picture: "Image", crop: int | None) -> "Image":
+def _center(picture: "Image", crop: int | None) -> "Image":
     if crop is None:
         return picture
     left, top = (picture.width - crop) // 2, (picture.height - crop) // 2

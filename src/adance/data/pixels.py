@@ -12,8 +12,8 @@ from adance.errors import InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_GREY = ("1", "L", "LA")
-_COLOUR = ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV")
+_GRAY = ("1", "L", "LA")
+_COLOR = ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV")
 
 
 def pixels(picture: "Image", where: str, size: int | None) -> Array:
@@ -29,9 +29,9 @@ def pixels(picture: "Image", where: str, size: int | None) -> Array:
     """
     from PIL import Image, ImageOps
 
-    if picture.mode not in _GREY + _COLOUR:
+    if picture.mode not in _GRAY + _COLOR:
         raise InputError(f"{where}: picture mode is {picture.mode}, but must be gray or color with 8 bits a channel")
-    upright = ImageOps.exif_transpose(picture).convert("L" if picture.mode in _GREY else "RGB")
+    upright = ImageOps.exif_transpose(picture).convert("L" if picture.mode in _GRAY else "RGB")
     if size is not None:
         upright = ImageOps.fit(upright, (size, size), method=Image.Resampling.BICUBIC)
     array = np.asarray(upright)

@@ -37,7 +37,7 @@ class Pairwise(nn.Module):
         self.register_buffer("graph", graph.fill_diagonal_(0))
         self.weight = nn.Parameter(torch.zeros(n, n))
         self.bias = nn.Parameter(torch.zeros(n))
-        self._blocks = colour(self.graph)
+        self._blocks = color(self.graph)
 
     @property
     def couplings(self) -> Tensor:
@@ -88,15 +88,15 @@ class Pairwise(nn.Module):
         return (1 - self.low) * (flat @ symmetric[:, units] + self.bias[units])
 
 
-def colour(graph: Tensor) -> list[Tensor]:
+def color(graph: Tensor) -> list[Tensor]:
     """Sets of nodes of a graph ``(D, D)``, with no edge inside a set: each node joins the first set that fits."""
     joined = (graph + graph.T) != 0
     n = len(joined)
     if int(joined.sum()) == n * (n - 1):
         return list(torch.arange(n)[:, None])
-    colours = [-1] * n
+    colors = [-1] * n
     for node in range(n):
-        taken = {colours[other] for other in joined[node].nonzero().squeeze(1).tolist()}
-        colours[node] = next(c for c in range(n) if c not in taken)
-    of_node = torch.tensor(colours)
-    return [(of_node == c).nonzero().squeeze(1) for c in range(max(colours) + 1)]
+        taken = {colors[other] for other in joined[node].nonzero().squeeze(1).tolist()}
+        colors[node] = next(c for c in range(n) if c not in taken)
+    of_node = torch.tensor(colors)
+    return [(of_node == c).nonzero().squeeze(1) for c in range(max(colors) + 1)]
