@@ -140,6 +140,11 @@ def _opened(name: str, setting: Given, key: str) -> Iterator[Given]:
     if name in ("", "init_args"):
         if isinstance(value, str) and value.lstrip().startswith("{"):
             value = read_mapping(value, f"--{key}")
+        if name == "init_args" and value is None and not setting.typed:
+            raise InputError(
+                f"--{key}: this config cannot rebuild its {key.rpartition('.')[2]}: init_args is null, because the "
+                "arguments were not recorded; write {} to use the defaults"
+            )
         if name == "init_args" and not isinstance(value, (Mapping, type(None))):
             raise InputError(f"--{key}: init_args must be a mapping of names to values, got {value!r}")
         if isinstance(value, Mapping):
