@@ -1,6 +1,7 @@
 import copy
 import subprocess
 
+import numpy as np
 import pytest
 import torch
 import yaml
@@ -50,6 +51,12 @@ def test_nce_round_trips():
 
 def test_bounds_round_trip():
     assert tuple(again(Langevin(step_size=0.5, noise_std=0.1, bounds=(-1.0, 1.0)), Kernel).bounds) == (-1.0, 1.0)
+
+
+def test_numpy_numbers_round_trip():
+    other = again(Langevin(np.int64(3), np.float32(0.5), bounds=(np.float64(-1), True)), Kernel)
+    assert describe(other)["init_args"] == {"steps": 3, "step_size": 0.5, "temperature": 1.0, "bounds": [-1.0, True]}
+    assert again(NCE(noises=np.int64(3)), Recipe).noises == 3
 
 
 def test_positional_arguments_are_remembered_by_name():

@@ -3,6 +3,7 @@
 import inspect
 import sys
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from adance.errors import InputError
@@ -88,7 +89,7 @@ def class_path(made_from: type) -> str:
 
 
 def as_plain(value: Any) -> Any:
-    """A value as YAML can hold it: tuples as lists, and objects as what they were made from.
+    """A value as YAML can hold it: tuples as lists, NumPy's numbers as Python's, objects as what they were made from.
 
     Raises:
         InputError: It is neither plain nor an object that remembers its arguments.
@@ -99,8 +100,12 @@ def as_plain(value: Any) -> Any:
         return [as_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {key: as_plain(item) for key, item in value.items()}
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, str)):
         return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
     raise InputError(f"an argument of type {type(value).__name__} cannot be written to a config file")
 
 
