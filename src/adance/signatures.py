@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from adance.numbers import is_whole
 from adance.registry import is_kind
 
 SCALARS = (bool, int, float, str, type(None))
@@ -78,6 +80,31 @@ def is_plain_value(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(is_plain_value, value))
     return isinstance(value, SCALARS)
+
+
+def accepts(hint: Any, value: object) -> bool:
+    """Whether a value is of a type; of types other than numbers, strings, sequences and classes, every value is."""
+    return any(_is_of(member, value) for member in members(hint))
+
+
+def _is_of(hint: Any, value: object) -> bool:
+    if hint is int:
+        return is_whole(value)
+    if hint is float:
+        return isinstance(value, Real) and not isinstance(value, bool)
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) in (list, tuple):
+        return isinstance(value, (list, tuple)) and _are_of(get_args(hint), value)
+    is_class = isinstance(hint, type) and hint is not Any and not getattr(hint, "_is_protocol", False)
+    return isinstance(value, hint) if is_class else True
+
+
+def _are_of(hints: tuple[Any, ...], values: Sequence[object]) -> bool:
+    """Whether values are of the types in the brackets of ``list[…]`` or ``tuple[…]``."""
+    if len(hints) == 1 or hints[1:] == (Ellipsis,):
+        hints = hints[:1] * len(values)
+    return len(hints) == len(values) and all(map(accepts, hints, values))
 
 
 def _hints(function: types.FunctionType) -> dict[str, Any]:
