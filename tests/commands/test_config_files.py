@@ -30,3 +30,19 @@ def test_arguments_that_were_not_recorded(text, message, command, adance, tmp_pa
 def test_a_class_without_arguments_uses_its_defaults(adance, tmp_path):
     (tmp_path / "own.yaml").write_text("objective: {class_path: NCE, init_args: {}}")
     assert adance("train", *OPTIONS.split(), "--energy.hidden", "[4]", "--config", "own.yaml").status == 0
+
+
+@pytest.mark.parametrize("option", ["energy", "objective", "objective.noise"])
+def test_null_where_an_object_is_needed(option, adance, tmp_path, bytes_under):
+    (tmp_path / "own.yaml").write_text(f"objective: NCE\n{option}: null")
+    before = bytes_under()
+    for given in (["--config", "own.yaml"], ["--objective=NCE", f"--{option}=null"]):
+        answer = adance("train", *OPTIONS.split(), *given)
+        assert answer.status == 2
+        assert f"--{option}: " in answer.error
+        assert bytes_under() == before
+
+
+def test_null_for_the_default_kernel(adance):
+    answer = adance("train", *OPTIONS.split(), "--objective.sampler", "null", "--print_config")
+    assert "    sampler: null\n" in answer.out

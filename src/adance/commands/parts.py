@@ -14,7 +14,7 @@ from adance.configurable import as_plain, class_path
 from adance.errors import InputError
 from adance.near import did_you_mean
 from adance.registry import find_class, trust
-from adance.signatures import REQUIRED, Parameter, parameters
+from adance.signatures import REQUIRED, Parameter, members, parameters
 from adance.yaml_text import as_text, names_class, read_value
 
 
@@ -145,7 +145,8 @@ def choose(
 
 def _class_or_word(key: str, parameter: Parameter, setting: Given) -> tuple[type | None, str | None]:
     value = setting.value
-    if value is None or value == "null" or value in parameter.words:
+    is_null = value in (None, "null") and type(None) in members(parameter.hint)
+    if is_null or value in parameter.words:
         return None, as_text(value)
     if setting.typed and isinstance(value, str) and "." in value and not value.startswith("adance."):
         trust(value)
