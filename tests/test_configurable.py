@@ -8,6 +8,7 @@ import yaml
 from torch import nn
 
 from adance.configurable import Configurable, build, describe, remember
+from adance.contrasts import Contrast
 from adance.energies import MLP, ConvNet, Gaussian, freeze
 from adance.errors import InputError
 from adance.noises import FixedNoise
@@ -111,6 +112,33 @@ def test_missing_class_path_is_refused():
 def test_wrong_arguments_are_refused(args):
     with pytest.raises(InputError, match="cannot make"):
         build({"class_path": "adance.samplers.Langevin", "init_args": args}, Kernel)
+
+
+@pytest.mark.parametrize("args", [[1], [], "x", "", 0, {1: 2}])
+def test_arguments_that_are_no_mapping_of_names_are_refused(args):
+    with pytest.raises(InputError, match="init_args must be a mapping of names to values, got "):
+        build({"class_path": "adance.MLP", "init_args": args}, nn.Module)
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({"class_path": "ConvNet", "init_args": {"event_shape": [1, 8, 8], "width": float("inf")}}, nn.Module),
+        ({"class_path": "Custom", "init_args": {"psi": describe(MLP((2,)))}}, Contrast),
+    ],
+)
+def test_any_error_of_a_constructor_is_reported(config, kind):
+    with pytest.raises(InputError, match="cannot make adance"):
+        build(config, kind)
+
+
+def test_memory_that_runs_out_is_not_an_error_of_the_config(monkeypatch):
+    def no_memory(self, *args, **settings):
+        raise MemoryError
+
+    monkeypatch.setattr(MLP, "__init__", no_memory)
+    with pytest.raises(MemoryError):
+        build({"class_path": "MLP"}, nn.Module)
 
 
 def test_a_constructor_s_own_complaint_is_kept():

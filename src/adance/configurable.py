@@ -66,12 +66,18 @@ def build(config: Mapping[str, Any], *kinds: type[T]) -> T:
     """
     found = find_class(config.get("class_path"), *kinds)
     known = parameters(found)
-    args = {name: _built(value, known.get(name)) for name, value in (config.get("init_args") or {}).items()}
+    given = config.get("init_args")
+    if given is None:
+        given = {}
+    if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
+        wanted = "init_args must be a mapping of names to values"
+        raise InputError(f"cannot make {class_path(found)}: {wanted}, got {given!r}")
+    args = {name: _built(value, known.get(name)) for name, value in given.items()}
     try:
         made = found(**args)
-    except InputError:
+    except (InputError, MemoryError):
         raise
-    except (TypeError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a constructor can raise anything
         raise InputError(f"cannot make {class_path(found)}: {error}") from None
     if not isinstance(made, Configurable):
         remember(made, args)

@@ -46,3 +46,9 @@ def test_null_where_an_object_is_needed(option, adance, tmp_path, bytes_under):
 def test_null_for_the_default_kernel(adance):
     answer = adance("train", *OPTIONS.split(), "--objective.sampler", "null", "--print_config")
     assert "    sampler: null\n" in answer.out
+
+
+def test_a_constructor_that_overflows(adance):
+    answer = adance("train", "--data", "digits", "--energy", "ConvNet", "--energy.width", ".inf", "--out", "run")
+    assert answer.status == 2
+    assert "--energy: cannot make adance.ConvNet: " in answer.error

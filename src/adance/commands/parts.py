@@ -90,9 +90,9 @@ class Part:
         values |= {name: part.make(args) for name, part in self.parts.items()}
         try:
             return self.made_from(*first, **values)
-        except InputError:
+        except (InputError, MemoryError, RuntimeError):
             raise
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # a constructor can raise anything
             raise InputError(f"--{self.key}: cannot make {class_path(self.made_from)}: {error}") from None
 
     def describe(self, args: Namespace) -> Any:
