@@ -1,5 +1,6 @@
 import copy
 import subprocess
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from adance.noises import FixedNoise
 from adance.objectives import NCE, AdaNCE, Recipe, Setting
 from adance.registry import trust
 from adance.samplers import MALA, BlockGibbs, Kernel, Langevin
+from adance.signatures import parameters
 
 
 def again(made, kind):
@@ -52,6 +54,24 @@ def test_nce_round_trips():
 
 def test_bounds_round_trip():
     assert tuple(again(Langevin(step_size=0.5, noise_std=0.1, bounds=(-1.0, 1.0)), Kernel).bounds) == (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Made(Configurable):
+    first: int
+    widths: list[int] = field(default_factory=lambda: [1, 2])
+    kernel: Kernel = field(default_factory=MALA)
+    seen: list[int] = field(default_factory=list, init=False)
+
+
+def test_defaults_that_a_dataclass_makes_round_trip():
+    trust(__name__)
+    assert again(Made(1), Made).widths == [1, 2]
+    assert again(copy.deepcopy(Made(1)), Made).kernel.steps == 100
+    other = again(Made(1, [3], kernel=MALA(steps=7)), Made)
+    assert (other.widths, other.kernel.steps) == ([3], 7)
+    assert list(describe(Made(1))["init_args"]) == ["first", "widths", "kernel"]
+    assert parameters(Made)["widths"].default == [1, 2]
 
 
 def test_numpy_numbers_round_trip():

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from adance.errors import InputError
 from adance.registry import find_class
-from adance.signatures import Parameter, parameters
+from adance.signatures import Parameter, default_factories, is_factory, parameters
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ class Configurable:
         signature = inspect.signature(cls.__init__)
         bound = signature.bind_partial(made, *args, **kwargs)
         bound.apply_defaults()
-        named = {name: value for name, value in bound.arguments.items() if name != "self"}
+        named = {name: value for name, value in bound.arguments.items() if name != "self" and not is_factory(value)}
         for name, parameter in signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 named |= named.pop(name)
@@ -54,7 +54,9 @@ def describe(made: object) -> dict[str, Any]:
     if args is None:
         name = class_path(type(made))
         raise InputError(f"{name} does not remember its constructor's arguments: adance.remember(it, {{name: value}})")
-    return {"class_path": class_path(type(made)), "init_args": {name: as_plain(value) for name, value in args.items()}}
+    made_defaults = {name: getattr(made, name) for name in default_factories(type(made)) if name not in args}
+    plain = {name: as_plain(value) for name, value in {**args, **made_defaults}.items()}
+    return {"class_path": class_path(type(made)), "init_args": plain}
 
 
 def build(config: Mapping[str, Any], *kinds: type[T]) -> T:

@@ -1,9 +1,10 @@
 """What the constructor of a class takes, and which of it can be written in a file."""
 
+import dataclasses
 import inspect
 import operator
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
@@ -64,13 +65,26 @@ def parameters(made_from: type) -> dict[str, Parameter]:
         if not inspect.isfunction(init):
             continue
         listed = list(inspect.signature(init).parameters.values())[1:]
-        hints = _hints(init)
+        hints, factories = _hints(init), default_factories(base)
         for item in listed:
             if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL) and item.name not in found:
-                found[item.name] = Parameter(item.name, hints.get(item.name, Any), item.default)
+                default = factories[item.name]() if is_factory(item.default) else item.default
+                found[item.name] = Parameter(item.name, hints.get(item.name, Any), default)
         if not any(item.kind is item.VAR_KEYWORD for item in listed):
             break
     return found
+
+
+def default_factories(made_from: type) -> dict[str, Callable[[], Any]]:
+    """What makes the defaults of a dataclass's fields, by name; nothing for other classes and fields."""
+    fields = dataclasses.fields(made_from) if dataclasses.is_dataclass(made_from) else ()
+    fields = tuple(item for item in fields if item.init)
+    return {item.name: item.default_factory for item in fields if item.default_factory is not dataclasses.MISSING}
+
+
+def is_factory(default: object) -> bool:
+    """Whether the default of a parameter only says that a dataclass makes one for each object."""
+    return type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS"
 
 
 def is_plain_value(value: Any) -> bool:
