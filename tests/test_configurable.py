@@ -1,18 +1,22 @@
 import copy
 import subprocess
+from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 import torch
 import yaml
 from torch import nn
 
 from adance.configurable import Configurable, build, describe, remember
+from adance.contrasts import Contrast
 from adance.energies import MLP, ConvNet, Gaussian, freeze
 from adance.errors import InputError
 from adance.noises import FixedNoise
 from adance.objectives import NCE, AdaNCE, Recipe, Setting
 from adance.registry import trust
 from adance.samplers import MALA, BlockGibbs, Kernel, Langevin
+from adance.signatures import parameters
 
 
 def again(made, kind):
@@ -50,6 +54,30 @@ def test_nce_round_trips():
 
 def test_bounds_round_trip():
     assert tuple(again(Langevin(step_size=0.5, noise_std=0.1, bounds=(-1.0, 1.0)), Kernel).bounds) == (-1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Made(Configurable):
+    first: int
+    widths: list[int] = field(default_factory=lambda: [1, 2])
+    kernel: Kernel = field(default_factory=MALA)
+    seen: list[int] = field(default_factory=list, init=False)
+
+
+def test_defaults_that_a_dataclass_makes_round_trip():
+    trust(__name__)
+    assert again(Made(1), Made).widths == [1, 2]
+    assert again(copy.deepcopy(Made(1)), Made).kernel.steps == 100
+    other = again(Made(1, [3], kernel=MALA(steps=7)), Made)
+    assert (other.widths, other.kernel.steps) == ([3], 7)
+    assert list(describe(Made(1))["init_args"]) == ["first", "widths", "kernel"]
+    assert parameters(Made)["widths"].default == [1, 2]
+
+
+def test_numpy_numbers_round_trip():
+    other = again(Langevin(np.int64(3), np.float32(0.5), bounds=(np.float64(-1), True)), Kernel)
+    assert describe(other)["init_args"] == {"steps": 3, "step_size": 0.5, "temperature": 1.0, "bounds": [-1.0, True]}
+    assert again(NCE(noises=np.int64(3)), Recipe).noises == 3
 
 
 def test_positional_arguments_are_remembered_by_name():
@@ -104,6 +132,33 @@ def test_missing_class_path_is_refused():
 def test_wrong_arguments_are_refused(args):
     with pytest.raises(InputError, match="cannot make"):
         build({"class_path": "adance.samplers.Langevin", "init_args": args}, Kernel)
+
+
+@pytest.mark.parametrize("args", [[1], [], "x", "", 0, {1: 2}])
+def test_arguments_that_are_no_mapping_of_names_are_refused(args):
+    with pytest.raises(InputError, match="init_args must be a mapping of names to values, got "):
+        build({"class_path": "adance.MLP", "init_args": args}, nn.Module)
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({"class_path": "ConvNet", "init_args": {"event_shape": [1, 8, 8], "width": float("inf")}}, nn.Module),
+        ({"class_path": "Custom", "init_args": {"psi": describe(MLP((2,)))}}, Contrast),
+    ],
+)
+def test_any_error_of_a_constructor_is_reported(config, kind):
+    with pytest.raises(InputError, match="cannot make adance"):
+        build(config, kind)
+
+
+def test_memory_that_runs_out_is_not_an_error_of_the_config(monkeypatch):
+    def no_memory(self, *args, **settings):
+        raise MemoryError
+
+    monkeypatch.setattr(MLP, "__init__", no_memory)
+    with pytest.raises(MemoryError):
+        build({"class_path": "MLP"}, nn.Module)
 
 
 def test_a_constructor_s_own_complaint_is_kept():

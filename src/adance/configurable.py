@@ -3,11 +3,12 @@
 import inspect
 import sys
 from collections.abc import Mapping
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 from adance.errors import InputError
 from adance.registry import find_class
-from adance.signatures import Parameter, parameters
+from adance.signatures import Parameter, default_factories, is_factory, parameters
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ class Configurable:
         signature = inspect.signature(cls.__init__)
         bound = signature.bind_partial(made, *args, **kwargs)
         bound.apply_defaults()
-        named = {name: value for name, value in bound.arguments.items() if name != "self"}
+        named = {name: value for name, value in bound.arguments.items() if name != "self" and not is_factory(value)}
         for name, parameter in signature.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 named |= named.pop(name)
@@ -53,7 +54,9 @@ def describe(made: object) -> dict[str, Any]:
     if args is None:
         name = class_path(type(made))
         raise InputError(f"{name} does not remember its constructor's arguments: adance.remember(it, {{name: value}})")
-    return {"class_path": class_path(type(made)), "init_args": {name: as_plain(value) for name, value in args.items()}}
+    made_defaults = {name: getattr(made, name) for name in default_factories(type(made)) if name not in args}
+    plain = {name: as_plain(value) for name, value in {**args, **made_defaults}.items()}
+    return {"class_path": class_path(type(made)), "init_args": plain}
 
 
 def build(config: Mapping[str, Any], *kinds: type[T]) -> T:
@@ -65,12 +68,18 @@ def build(config: Mapping[str, Any], *kinds: type[T]) -> T:
     """
     found = find_class(config.get("class_path"), *kinds)
     known = parameters(found)
-    args = {name: _built(value, known.get(name)) for name, value in (config.get("init_args") or {}).items()}
+    given = config.get("init_args")
+    if given is None:
+        given = {}
+    if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
+        wanted = "init_args must be a mapping of names to values"
+        raise InputError(f"cannot make {class_path(found)}: {wanted}, got {given!r}")
+    args = {name: _built(value, known.get(name)) for name, value in given.items()}
     try:
         made = found(**args)
-    except InputError:
+    except (InputError, MemoryError):
         raise
-    except (TypeError, ValueError, RuntimeError) as error:
+    except Exception as error:  # a constructor can raise anything
         raise InputError(f"cannot make {class_path(found)}: {error}") from None
     if not isinstance(made, Configurable):
         remember(made, args)
@@ -88,7 +97,7 @@ def class_path(made_from: type) -> str:
 
 
 def as_plain(value: Any) -> Any:
-    """A value as YAML can hold it: tuples as lists, and objects as what they were made from.
+    """A value as YAML can hold it: tuples as lists, NumPy's numbers as Python's, objects as what they were made from.
 
     Raises:
         InputError: It is neither plain nor an object that remembers its arguments.
@@ -99,8 +108,12 @@ def as_plain(value: Any) -> Any:
         return [as_plain(item) for item in value]
     if isinstance(value, Mapping):
         return {key: as_plain(item) for key, item in value.items()}
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if value is None or isinstance(value, (bool, str)):
         return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return float(value)
     raise InputError(f"an argument of type {type(value).__name__} cannot be written to a config file")
 
 

@@ -9,7 +9,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from torch import nn
@@ -146,10 +146,15 @@ def _import(path: str, what: str) -> Any:
         advice = f'add --trust {module} (or adance.trust("{module}")) if you trust its code'
         raise InputError(f"{path} is not a {what} of adance: {advice}")
     try:
-        with _search_here():
+        with nullcontext() if _is_installed(module.partition(".")[0]) else _search_here():
             return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, SyntaxError, TypeError, ValueError) as error:
         raise InputError(f"cannot find the {what} {path!r}: {error}") from None
+
+
+def _is_installed(name: str) -> bool:
+    """Whether this module or package is found without the current folder, from which then nothing is imported."""
+    return any(finder.find_spec(name, None) is not None for finder in sys.meta_path)
 
 
 @contextmanager

@@ -1,15 +1,18 @@
 """What the constructor of a class takes, and which of it can be written in a file."""
 
+import dataclasses
 import inspect
 import operator
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from adance.numbers import is_whole
 from adance.registry import is_kind
 
 SCALARS = (bool, int, float, str, type(None))
@@ -62,13 +65,26 @@ def parameters(made_from: type) -> dict[str, Parameter]:
         if not inspect.isfunction(init):
             continue
         listed = list(inspect.signature(init).parameters.values())[1:]
-        hints = _hints(init)
+        hints, factories = _hints(init), default_factories(base)
         for item in listed:
             if item.kind not in (item.VAR_KEYWORD, item.VAR_POSITIONAL) and item.name not in found:
-                found[item.name] = Parameter(item.name, hints.get(item.name, Any), item.default)
+                default = factories[item.name]() if is_factory(item.default) else item.default
+                found[item.name] = Parameter(item.name, hints.get(item.name, Any), default)
         if not any(item.kind is item.VAR_KEYWORD for item in listed):
             break
     return found
+
+
+def default_factories(made_from: type) -> dict[str, Callable[[], Any]]:
+    """What makes the defaults of a dataclass's fields, by name; nothing for other classes and fields."""
+    fields = dataclasses.fields(made_from) if dataclasses.is_dataclass(made_from) else ()
+    fields = tuple(item for item in fields if item.init)
+    return {item.name: item.default_factory for item in fields if item.default_factory is not dataclasses.MISSING}
+
+
+def is_factory(default: object) -> bool:
+    """Whether the default of a parameter only says that a dataclass makes one for each object."""
+    return type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS"
 
 
 def is_plain_value(value: Any) -> bool:
@@ -78,6 +94,31 @@ def is_plain_value(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return all(map(is_plain_value, value))
     return isinstance(value, SCALARS)
+
+
+def accepts(hint: Any, value: object) -> bool:
+    """Whether a value is of a type; of types other than numbers, strings, sequences and classes, every value is."""
+    return any(_is_of(member, value) for member in members(hint))
+
+
+def _is_of(hint: Any, value: object) -> bool:
+    if hint is int:
+        return is_whole(value)
+    if hint is float:
+        return isinstance(value, Real) and not isinstance(value, bool)
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) in (list, tuple):
+        return isinstance(value, (list, tuple)) and _are_of(get_args(hint), value)
+    is_class = isinstance(hint, type) and hint is not Any and not getattr(hint, "_is_protocol", False)
+    return isinstance(value, hint) if is_class else True
+
+
+def _are_of(hints: tuple[Any, ...], values: Sequence[object]) -> bool:
+    """Whether values are of the types in the brackets of ``list[…]`` or ``tuple[…]``."""
+    if len(hints) == 1 or hints[1:] == (Ellipsis,):
+        hints = hints[:1] * len(values)
+    return len(hints) == len(values) and all(map(accepts, hints, values))
 
 
 def _hints(function: types.FunctionType) -> dict[str, Any]:

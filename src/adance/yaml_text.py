@@ -1,11 +1,27 @@
 """Settings as YAML text, read and written as plain values alone."""
 
 import json
+import re
 from typing import Any
 
 import yaml
 
 from adance.errors import InputError
+
+FLOAT, EXPONENT = "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
+"""A number such as ``1e-3``, which to YAML 1.1 is a string; so a string ``"1e-3"`` is written in quotes."""
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+_Loader.add_implicit_resolver(FLOAT, EXPONENT, list("-+.0123456789"))
+_Dumper.add_implicit_resolver(FLOAT, EXPONENT, list("-+.0123456789"))
 
 
 def read_mapping(text: str, where: str) -> dict[str, Any]:
@@ -19,7 +35,7 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
         InputError: It is no YAML, holds anything but plain values, or contains itself.
     """
     try:
-        held = yaml.safe_load(text)
+        held = yaml.load(text, _Loader)  # a safe loader
         json.dumps(held, default=str)  # refuses what contains itself
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"cannot read {where}: {' '.join(str(error).split())}") from None
@@ -31,14 +47,11 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
 def read_value(text: str) -> Any:
     """The plain value that ``text`` stands for, itself if it is no YAML; ``1e-3`` is a number."""
     try:
-        value = yaml.safe_load(text)
+        value = yaml.load(text, _Loader)  # a safe loader
         json.dumps(value, default=str)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         return text
-    try:
-        return float(value) if isinstance(value, str) and "e" in value.lower() else value
-    except ValueError:
-        return value
+    return value
 
 
 def names_class(value: Any) -> bool:
@@ -52,11 +65,11 @@ def as_text(value: Any) -> str:
     """A value as it would be typed for an option."""
     if isinstance(value, str):
         return value
-    text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, allow_unicode=True)
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, width=10**6, allow_unicode=True)
     return text.removesuffix("...\n").strip()
 
 
 def dump(settings: dict[str, Any]) -> str:
     """Settings as the text of a file."""
-    text: str = yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
+    text: str = yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
     return text

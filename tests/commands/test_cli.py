@@ -1,4 +1,5 @@
 import importlib
+import os
 import subprocess
 import sys
 import time
@@ -35,6 +36,16 @@ def test_help_answers_at_once():
         return time.monotonic() - began
 
     assert min(seconds() for _ in range(3)) < 1
+
+
+def test_the_module_run_by_python_imports_nothing_from_the_current_folder(tmp_path):
+    for name in ("argparse", "jsonargparse", "logging", "torch"):
+        (tmp_path / f"{name}.py").write_text("open('imported', 'w')")
+    argv = [sys.executable, "-m", "adance", "train", "--print_config"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert not (tmp_path / "imported").exists()
+    assert done.stdout.startswith("data: digits\n"), done.stderr
 
 
 def test_help_names_every_command_and_status(adance):

@@ -174,3 +174,15 @@ def test_objects_of_ones_own_need_no_trust_until_a_file_makes_them_again(own, tm
     assert library.load("run", energy=given).step == 1
     again = library.Trainer.resume("run", energy=given, steps=2, device="cpu", show_progress=False)
     assert again.fit().step == 2
+
+
+def test_an_installed_module_imports_nothing_from_the_current_folder(own, tmp_path, monkeypatch):
+    installed = tmp_path / "installed"
+    installed.mkdir()
+    (tmp_path / "net_of_mine.py").rename(installed / "net_of_mine.py")
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(installed)
+        answer = own("train", *OPTIONS.split(), "--energy", "net_of_mine.Net", "--out", "run")
+    assert answer.status == 2
+    assert "No module named 'helper_of_mine'" in answer.error
+    assert "helper_of_mine" not in sys.modules

@@ -83,13 +83,13 @@ class Choices:
         return dump({**data, **{part.key: part.describe(self.args) for part in (self.energy, self.objective)}, **plain})
 
 
-def read(argv: Sequence[str], values: Mapping[str, str] | None = None, *, typed: bool = True) -> Choices:
+def read(argv: Sequence[str], values: Mapping[str, str] | None = None, *, trusted: bool = True) -> Choices:
     """Read all settings, checked as far as possible without data.
 
     Args:
         argv: The command line.
         values: More settings by their full names, which override the others.
-        typed: Whether ``values`` were typed by the user, so that their classes are trusted.
+        trusted: Whether classes in ``values`` are trusted, because the user typed them now.
 
     Raises:
         InputError: A class or a setting is unknown, not allowed, or has the wrong type.
@@ -97,7 +97,7 @@ def read(argv: Sequence[str], values: Mapping[str, str] | None = None, *, typed:
     found = split_arguments(argv, OBJECTS, plain_settings())
     for key, value in (values or {}).items():
         if option_of(key) in OBJECTS:
-            found.given.append(Given(key, value, typed))
+            found.given.append(Given(key, value, typed=True, trusted=trusted))
         else:
             found.rest.append(f"--{key}={value}")
     return _chosen(found)

@@ -15,12 +15,14 @@ class Given(NamedTuple):
     Attributes:
         key: Its full name, as in ``objective.sampler.steps``.
         value: Text if it was typed, a YAML value if it is from a file.
-        typed: Whether it was typed on the command line.
+        typed: Whether it was typed, now or for an earlier sweep in the same folder.
+        trusted: Whether a class that was typed is trusted.
     """
 
     key: str
     value: Any
     typed: bool
+    trusted: bool = True
 
 
 class Arguments(NamedTuple):
@@ -135,11 +137,16 @@ def inside(key: str, given: Iterable[Given]) -> Iterator[Given]:
 def _opened(name: str, setting: Given, key: str) -> Iterator[Given]:
     name, value = name.removeprefix("init_args."), setting.value
     if name == "class_path":
-        yield Given("", str(value), setting.typed)
+        yield setting._replace(key="", value=str(value))
         return
     if name in ("", "init_args"):
         if isinstance(value, str) and value.lstrip().startswith("{"):
             value = read_mapping(value, f"--{key}")
+        if name == "init_args" and value is None and not setting.typed:
+            raise InputError(
+                f"--{key}: this config cannot rebuild its {key.rpartition('.')[2]}: init_args is null, because the "
+                "arguments were not recorded; write {} to use the defaults"
+            )
         if name == "init_args" and not isinstance(value, (Mapping, type(None))):
             raise InputError(f"--{key}: init_args must be a mapping of names to values, got {value!r}")
         if isinstance(value, Mapping):
@@ -147,7 +154,7 @@ def _opened(name: str, setting: Given, key: str) -> Iterator[Given]:
                 yield from _opened(inner, setting._replace(value=value[inner]), key)
             return
     if name != "init_args":
-        yield Given(name, value, setting.typed)
+        yield setting._replace(key=name, value=value)
 
 
 def option_of(key: str) -> str:

@@ -14,7 +14,7 @@ from adance.configurable import as_plain, class_path
 from adance.errors import InputError
 from adance.near import did_you_mean
 from adance.registry import find_class, trust
-from adance.signatures import REQUIRED, Parameter, parameters
+from adance.signatures import REQUIRED, Parameter, members, parameters
 from adance.yaml_text import as_text, names_class, read_value
 
 
@@ -29,7 +29,7 @@ class Part:
         skipped: Number of leading parameters that options do not set, such as the event shape of an energy.
         word: A word given instead of a class, such as ``gaussian``.
         given: Settings of the class by name, as text that the parser checks.
-        unchecked: Values of settings of unknown type: for a class without type hints, or without a class.
+        unchecked: Values that the parser does not check: without a type hint, without a class, or text from a file.
         parts: Objects among the settings, by the names of their parameters.
     """
 
@@ -90,9 +90,9 @@ class Part:
         values |= {name: part.make(args) for name, part in self.parts.items()}
         try:
             return self.made_from(*first, **values)
-        except InputError:
+        except (InputError, MemoryError, RuntimeError):
             raise
-        except (TypeError, ValueError) as error:
+        except Exception as error:  # a constructor can raise anything
             raise InputError(f"--{self.key}: cannot make {class_path(self.made_from)}: {error}") from None
 
     def describe(self, args: Namespace) -> Any:
@@ -145,9 +145,11 @@ def choose(
 
 def _class_or_word(key: str, parameter: Parameter, setting: Given) -> tuple[type | None, str | None]:
     value = setting.value
-    if value is None or value == "null" or value in parameter.words:
+    is_null = value in (None, "null") and type(None) in members(parameter.hint)
+    if is_null or value in parameter.words:
         return None, as_text(value)
-    if setting.typed and isinstance(value, str) and "." in value and not value.startswith("adance."):
+    is_trusted = setting.typed and setting.trusted
+    if is_trusted and isinstance(value, str) and "." in value and not value.startswith("adance."):
         trust(value)
     try:
         return find_class(value, *parameter.kinds, words=parameter.words), None
@@ -158,12 +160,12 @@ def _class_or_word(key: str, parameter: Parameter, setting: Given) -> tuple[type
 def _changes(key: str, parameter: Parameter, kept: Sequence[Given]) -> dict[str, Any]:
     if kept and not parameter.takes_changes:
         raise InputError(f"--{key}.{kept[0].key}: name a class first, with --{key}")
-    return {setting.key: _unchecked(f"{key}.{setting.key}", as_text(setting.value)) for setting in kept}
+    return {setting.key: _unchecked(f"{key}.{setting.key}", setting) for setting in kept}
 
 
-def _unchecked(key: str, text: str) -> Any:
+def _unchecked(key: str, setting: Given) -> Any:
     """The value of a setting of unknown type, which must not name a class, since classes are not looked up here."""
-    value = read_value(text)
+    value = read_value(setting.value) if setting.typed and isinstance(setting.value, str) else setting.value
     if names_class(value):
         raise InputError(f"--{key}: cannot be a class, since its type hint does not name a kind of class")
     return value
@@ -181,11 +183,13 @@ def _sort_settings(part: Part, kept: Sequence[Given]) -> None:
             takes = f"{part.made_from.__name__} takes {', '.join(names) or 'no settings'}"
             raise InputError(f"--{part.key}: {setting.key!r} is not accepted{near}; {takes}")
         if not item.kinds:
-            text = as_text(setting.value)
-            if item.plain is Any:
-                part.unchecked[item.name] = _unchecked(f"{part.key}.{item.name}", text)
+            part.given.pop(item.name, None)
+            part.unchecked.pop(item.name, None)
+            is_text = isinstance(setting.value, str) and not setting.typed and str in members(item.hint)
+            if item.plain is Any or is_text:
+                part.unchecked[item.name] = _unchecked(f"{part.key}.{item.name}", setting)
             else:
-                part.given[item.name] = text
+                part.given[item.name] = as_text(setting.value)
     for name, item in known.items():
         if item.kinds:
             inner = [setting._replace(key=f"{part.key}.{setting.key}") for setting in kept if _first(setting) == name]

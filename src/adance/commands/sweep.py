@@ -47,7 +47,7 @@ def run(argv: list[str]) -> None:
     folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
     settings = _config(options, {})
     for values in points:  # a class that was typed is trusted; one that the folder names is not
-        _config(options, values, typed=True)
+        _config(options, values, trusted=True)
     points = folder.extend(points, settings)
     names = run_names(points)
     jobs = [
@@ -169,7 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _config(options: Sequence[str], values: Values, *, typed: bool = False) -> str:
+def _config(options: Sequence[str], values: Values, *, trusted: bool = False) -> str:
     """All settings of one run, checked, as YAML."""
     for key in values:
         if key in NOT_VARIED:
@@ -177,7 +177,7 @@ def _config(options: Sequence[str], values: Values, *, typed: bool = False) -> s
         if option_of(key) not in OBJECTS and key not in plain_settings():
             example = "a full name, as in objective.interval"
             raise InputError(f"--over {key}: adance train has no such setting; give {example}")
-    choices = read(options, values, typed=typed)
+    choices = read(options, values, trusted=trusted)
     if choices.args.resume is not None:
         raise InputError("--resume is for adance train; start a sweep again to resume it")
     _ = choices.settings

@@ -15,7 +15,9 @@ from torch import Tensor
 from adance.configurable import Configurable
 from adance.energies.energy import Energy
 from adance.errors import InputError
+from adance.numbers import check_count
 from adance.samplers.record import StepInfo
+from adance.signatures import accepts, parameters
 
 K = TypeVar("K", bound="Kernel")
 
@@ -66,10 +68,17 @@ class Kernel(Configurable, ABC):
         """The same kernel with some arguments of its constructor changed.
 
         Raises:
-            InputError: The constructor has no such argument, or rejects its value.
+            InputError: The constructor has no such argument, or the value has the wrong type or is rejected.
         """
         made_from = type(self)
+        known = parameters(made_from)
         try:
+            for name, value in changes.items():
+                if name == "steps":
+                    check_count(name, value, least=0)
+                elif name in known and not accepts(known[name].hint, value):
+                    wanted = inspect.formatannotation(known[name].hint)
+                    raise InputError(f"{name} must be of type {wanted}, got {value!r}")
             return made_from(**{**self.init_args, **changes})
         except (InputError, TypeError) as error:
             takes = ", ".join(inspect.signature(made_from).parameters)

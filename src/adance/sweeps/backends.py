@@ -11,6 +11,7 @@ import joblib
 from adance.errors import InputError
 
 BACKENDS = ("loky", "ray", "dask")
+SAFE_PATH = "PYTHONSAFEPATH"
 
 
 @contextmanager
@@ -37,7 +38,15 @@ def parallel(backend: str, jobs: int) -> Iterator[Any]:
 
 @contextmanager
 def _loky(jobs: int) -> Iterator[dict[str, Any]]:
-    yield {"inner_max_num_threads": 1}
+    """Start processes that do not import modules from the current folder; Python 3.10 cannot prevent it."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield {"inner_max_num_threads": 1}
+    finally:
+        del os.environ[SAFE_PATH]
+        if before is not None:
+            os.environ[SAFE_PATH] = before
 
 
 @contextmanager
