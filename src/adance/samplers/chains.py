@@ -9,8 +9,8 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, eval_mode
 from adance.errors import InputError
+from adance.samplers.compiled import run_blocks, warn_not_compiled
 from adance.samplers.kernel import Kernel, SplitKernel
-from adance.samplers.program import say_not_compiled, walk_in_blocks
 from adance.samplers.record import Recorder, StepInfo
 
 
@@ -90,9 +90,9 @@ def run_chains(
     with eval_mode(energy), torch.no_grad():
         first = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
         if compile and not isinstance(kernel, SplitKernel):
-            say_not_compiled(kernel, energy, "the kernel is not a SplitKernel")
+            warn_not_compiled(kernel, energy, "the kernel is not a SplitKernel")
         in_blocks = compile and isinstance(kernel, SplitKernel)
-        walk: Callable[..., Iterator[tuple[Tensor, Any, StepInfo]]] = walk_in_blocks if in_blocks else _walk
+        walk: Callable[..., Iterator[tuple[Tensor, Any, StepInfo]]] = run_blocks if in_blocks else _walk
         state: Any = None
         for i, (x, last, info) in enumerate(walk(kernel, energy, first, steps, adapt, generator), 1):
             state = last

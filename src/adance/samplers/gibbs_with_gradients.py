@@ -9,7 +9,7 @@ from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
 from adance.samplers.binary_values import check_units, check_values, unit_values
 from adance.samplers.kernel import Kernel
-from adance.samplers.moves import choose, decide
+from adance.samplers.moves import metropolis_accept, where_rows
 from adance.samplers.record import StepInfo
 
 
@@ -75,9 +75,11 @@ class GibbsWithGradients(Kernel):
         new_values, new_gradient = energy_and_gradient(energy, proposal)
         back = self._log_proposal(both - 2 * proposal, new_gradient)
         log_ratio = (values - new_values) / self.temperature + (back - forth).gather(1, unit)[:, 0]
-        taken, probability = decide(log_ratio, new_values, generator)
+        taken, probability = metropolis_accept(log_ratio, new_values, generator)
         moved = FlipState(
-            choose(taken, proposal, x), choose(taken, new_values, values), choose(taken, new_gradient, gradient)
+            where_rows(taken, proposal, x),
+            where_rows(taken, new_values, values),
+            where_rows(taken, new_gradient, gradient),
         )
         return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), taken, probability)
 

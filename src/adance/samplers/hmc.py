@@ -10,7 +10,7 @@ from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
 from adance.samplers.kernel import SplitKernel
 from adance.samplers.mass import Mass
-from adance.samplers.moves import adapted, choose, decide_by, initial_step, rows
+from adance.samplers.moves import expand_rows, initial_step, metropolis_accept_by, robbins_monro, where_rows
 from adance.samplers.record import StepInfo
 
 Velocity = Callable[[Tensor], Tensor]
@@ -162,7 +162,7 @@ class HMC(SplitKernel):
             self.mass.check(x)
         return HMCState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
 
-    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """ξ of the momenta ``(B, *event)``, uniform numbers ``(B,)`` for acceptance, and with jitter those of ε."""
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         shares = (len(x),) if self.jitter == 0 else (2, len(x))
@@ -175,21 +175,23 @@ class HMC(SplitKernel):
         noise, u, *jitter = numbers
         momentum = T**0.5 * (noise if self.mass is None else self.mass.root(noise))
         velocity = None if self.mass is None else self.mass.solve
-        eps = rows(state.step_size * (1 + self.jitter * (2 * jitter[0] - 1)) if jitter else state.step_size, x)
+        eps = expand_rows(state.step_size * (1 + self.jitter * (2 * jitter[0] - 1)) if jitter else state.step_size, x)
         end = leapfrog(energy, x, momentum, eps, self.leapfrog_steps, velocity, state.gradient)
         log_ratio = (state.energy - end.energy + _kinetic(momentum, velocity) - _kinetic(end.momentum, velocity)) / T
-        taken, probability = decide_by(u, log_ratio, end.energy)
+        taken, probability = metropolis_accept_by(u, log_ratio, end.energy)
         moved = state._replace(
-            x=choose(taken, end.x, x),
-            energy=choose(taken, end.energy, state.energy),
-            gradient=choose(taken, end.gradient, state.gradient),
+            x=where_rows(taken, end.x, x),
+            energy=where_rows(taken, end.energy, state.energy),
+            gradient=where_rows(taken, end.gradient, state.gradient),
         )
         return moved, StepInfo(state.energy, state.gradient.flatten(1).norm(dim=1), taken, probability)
 
     def adapt(self, state: HMCState, info: StepInfo) -> HMCState:
         """Steer log ε towards the target acceptance."""
         assert info.probability is not None
-        eps, n = adapted(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
+        eps, n = robbins_monro(
+            state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation
+        )
         return state._replace(step_size=eps, updates=n)
 
 

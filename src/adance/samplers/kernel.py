@@ -93,7 +93,7 @@ class SplitKernel(Kernel):
     """A kernel that draws its random numbers apart from the move that uses them, so that moves can be compiled."""
 
     @abstractmethod
-    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """The random numbers of one step of chains at ``x`` ``(B, *event)``."""
 
     @abstractmethod
@@ -102,4 +102,4 @@ class SplitKernel(Kernel):
 
     def step(self, energy: Energy, state: Any, generator: torch.Generator | None = None) -> tuple[Any, StepInfo]:
         """Move every chain once."""
-        return self.move(energy, state, self.draw(state.x, generator))
+        return self.move(energy, state, self.sample_randomness(state.x, generator))

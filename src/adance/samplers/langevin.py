@@ -72,7 +72,7 @@ class Langevin(SplitKernel):
         """The state of chains at ``x`` ``(B, *event)``."""
         return LangevinState(x)
 
-    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """ξ ``(B, *event)``; nothing if σ is 0."""
         if self.noise_std == 0:
             return (x.new_zeros(()),)

@@ -8,7 +8,7 @@ from torch import Tensor
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
 from adance.samplers.kernel import SplitKernel
-from adance.samplers.moves import adapted, choose, decide_by, initial_step, rows
+from adance.samplers.moves import expand_rows, initial_step, metropolis_accept_by, robbins_monro, where_rows
 from adance.samplers.record import StepInfo
 
 
@@ -66,7 +66,7 @@ class MALA(SplitKernel):
         """The state of chains at ``x`` ``(B, *event)``; costs one gradient."""
         return MALAState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
 
-    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """ξ ``(B, *event)``, and uniform numbers ``(B,)`` for acceptance."""
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         return noise, torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
@@ -74,23 +74,23 @@ class MALA(SplitKernel):
     def move(self, energy: Energy, state: MALAState, numbers: tuple[Tensor, ...]) -> tuple[MALAState, StepInfo]:
         """Move every chain once, with one gradient; a proposal with a non-finite energy is rejected."""
         x, values, gradient, T = state.x, state.energy, state.gradient, self.temperature
-        h = rows(state.step_size, x)
+        h = expand_rows(state.step_size, x)
         noise, u = numbers
         proposal = x - h * gradient + (2 * h * T).sqrt() * noise
         new_values, new_gradient = energy_and_gradient(energy, proposal)
         # q(x'|x) is the density of the noise that was drawn, q(x|x') that of the noise that would lead back
         back = (x - proposal + h * new_gradient).flatten(1).square().sum(1) / (4 * state.step_size * T)
         forth = noise.flatten(1).square().sum(1) / 2
-        taken, probability = decide_by(u, (values - new_values) / T + forth - back, new_values)
+        taken, probability = metropolis_accept_by(u, (values - new_values) / T + forth - back, new_values)
         moved = state._replace(
-            x=choose(taken, proposal, x),
-            energy=choose(taken, new_values, values),
-            gradient=choose(taken, new_gradient, gradient),
+            x=where_rows(taken, proposal, x),
+            energy=where_rows(taken, new_values, values),
+            gradient=where_rows(taken, new_gradient, gradient),
         )
         return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), taken, probability)
 
     def adapt(self, state: MALAState, info: StepInfo) -> MALAState:
         """Steer log h towards the target acceptance."""
         assert info.probability is not None
-        h, n = adapted(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
+        h, n = robbins_monro(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
         return state._replace(step_size=h, updates=n)

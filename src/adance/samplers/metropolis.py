@@ -10,7 +10,15 @@ from adance.energies.analytic import Density
 from adance.energies.energy import Energy
 from adance.errors import InputError
 from adance.samplers.kernel import Kernel, SplitKernel
-from adance.samplers.moves import adapted, choose, decide, decide_by, energies, initial_step, rows
+from adance.samplers.moves import (
+    energies,
+    expand_rows,
+    initial_step,
+    metropolis_accept,
+    metropolis_accept_by,
+    robbins_monro,
+    where_rows,
+)
 from adance.samplers.record import StepInfo
 
 
@@ -67,7 +75,7 @@ class RandomWalkMetropolis(SplitKernel):
         """The state of chains at ``x`` ``(B, *event)``; costs one energy."""
         return MetropolisState(x, energies(energy, x), *initial_step(self.step_size, step_size, x))
 
-    def draw(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
+    def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """ξ ``(B, *event)``, and uniform numbers ``(B,)`` for acceptance."""
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
         return noise, torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
@@ -78,16 +86,16 @@ class RandomWalkMetropolis(SplitKernel):
         """Move every chain once, with one energy; a proposal with a non-finite energy is rejected."""
         x, values = state.x, state.energy
         noise, u = numbers
-        proposal = x + rows(state.step_size, x) * noise
+        proposal = x + expand_rows(state.step_size, x) * noise
         new_values = energies(energy, proposal)
-        taken, probability = decide_by(u, (values - new_values) / self.temperature, new_values)
-        moved = state._replace(x=choose(taken, proposal, x), energy=choose(taken, new_values, values))
+        taken, probability = metropolis_accept_by(u, (values - new_values) / self.temperature, new_values)
+        moved = state._replace(x=where_rows(taken, proposal, x), energy=where_rows(taken, new_values, values))
         return moved, StepInfo(values, None, taken, probability)
 
     def adapt(self, state: MetropolisState, info: StepInfo) -> MetropolisState:
         """Steer log s towards the target acceptance."""
         assert info.probability is not None
-        s, n = adapted(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
+        s, n = robbins_monro(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
         return state._replace(step_size=s, updates=n)
 
 
@@ -150,8 +158,8 @@ class MetropolisHastings(Kernel):
         log_prob = getattr(self.proposal, "log_prob", None)
         if log_prob is not None:
             log_ratio = log_ratio + log_prob(x, proposal) - log_prob(proposal, x)
-        taken, probability = decide(log_ratio, new_values, generator)
-        moved = HastingsState(choose(taken, proposal, x), choose(taken, new_values, values))
+        taken, probability = metropolis_accept(log_ratio, new_values, generator)
+        moved = HastingsState(where_rows(taken, proposal, x), where_rows(taken, new_values, values))
         return moved, StepInfo(values, None, taken, probability)
 
 

@@ -12,13 +12,15 @@ def energies(energy: Energy, x: Tensor) -> Tensor:
     return evaluate(energy, x)
 
 
-def decide(log_ratio: Tensor, new_energy: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-    """Call :func:`decide_by` with numbers drawn from ``generator``."""
+def metropolis_accept(
+    log_ratio: Tensor, new_energy: Tensor, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Call :func:`metropolis_accept_by` with numbers drawn from ``generator``."""
     u = torch.rand(log_ratio.shape, generator=generator, dtype=log_ratio.dtype, device=log_ratio.device)
-    return decide_by(u, log_ratio, new_energy)
+    return metropolis_accept_by(u, log_ratio, new_energy)
 
 
-def decide_by(u: Tensor, log_ratio: Tensor, new_energy: Tensor) -> tuple[Tensor, Tensor]:
+def metropolis_accept_by(u: Tensor, log_ratio: Tensor, new_energy: Tensor) -> tuple[Tensor, Tensor]:
     """Accept proposals with probability ``min(1, e^log_ratio)`` (thesis 2.2); returns which, and the probabilities.
 
     Proposals whose energy is not finite, or whose ratio is NaN, are rejected.
@@ -32,14 +34,14 @@ def decide_by(u: Tensor, log_ratio: Tensor, new_energy: Tensor) -> tuple[Tensor,
     return u < probability, probability
 
 
-def rows(values: Tensor, x: Tensor) -> Tensor:
+def expand_rows(values: Tensor, x: Tensor) -> Tensor:
     """One number, or one for each chain ``(B,)``, shaped to broadcast against ``x`` ``(B, *event)``."""
     return values.view(-1, *[1] * (x.ndim - 1)) if values.ndim else values
 
 
-def choose(taken: Tensor, new: Tensor, old: Tensor) -> Tensor:
+def where_rows(taken: Tensor, new: Tensor, old: Tensor) -> Tensor:
     """Row by row, ``new`` where ``taken`` ``(B,)``, else ``old``."""
-    return torch.where(rows(taken, new), new, old)
+    return torch.where(expand_rows(taken, new), new, old)
 
 
 def initial_step(step_size: float, given: Tensor | None, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -49,7 +51,7 @@ def initial_step(step_size: float, given: Tensor | None, x: Tensor) -> tuple[Ten
     return given, x.new_tensor(60)
 
 
-def adapted(
+def robbins_monro(
     step_size: Tensor, updates: Tensor, probability: Tensor, target: float, gain: float
 ) -> tuple[Tensor, Tensor]:
     """Robbins–Monro on the logarithm: ``log h ← log h + gain·max(1, n/20)^(−0.6)·(acceptance − target)`` at update n.

@@ -28,7 +28,7 @@ PROGRAMS = 256
 _refused: WeakKeyDictionary[Any, set[type]] = WeakKeyDictionary()
 
 
-def walk_in_blocks(
+def run_blocks(
     kernel: SplitKernel,
     energy: Energy,
     state: Any,
@@ -48,7 +48,7 @@ def walk_in_blocks(
         for block in block_lengths(length, most):
             buffers = _draw(kernel, state.x, block, generator, buffers)
             args = kernel, energy, state, [buffer[:block] for buffer in buffers], adapting
-            state, positions, seen = _run_compiled(*args) or advance(*args)
+            state, positions, seen = _run_compiled(*args) or step_block(*args)
             for i in range(block):
                 yield positions[i], state, StepInfo._make(None if field is None else field[i] for field in seen)
 
@@ -63,7 +63,7 @@ def block_lengths(steps: int, most: int) -> list[int]:
     return [min(block, steps - done) for done in range(0, steps, block or 1)]
 
 
-def advance(
+def step_block(
     kernel: SplitKernel, energy: Energy, state: Any, numbers: list[Tensor], adapting: bool
 ) -> tuple[Any, Tensor, StepInfo]:
     """Take one step for each of the ``numbers`` ``(steps, ...)``.
@@ -81,7 +81,7 @@ def advance(
     return state, torch.stack(positions), seen
 
 
-def say_not_compiled(kernel: object, energy: Energy, reason: str) -> None:
+def warn_not_compiled(kernel: object, energy: Energy, reason: str) -> None:
     """Warn, once for each energy and kind of kernel, that chains run without compilation, and why."""
     kinds = _refused_kinds(energy)
     if type(kernel) not in kinds:
@@ -104,7 +104,7 @@ def _draw(
     kernel: SplitKernel, x: Tensor, steps: int, generator: torch.Generator | None, buffers: list[Tensor]
 ) -> list[Tensor]:
     for i in range(steps):
-        drawn = kernel.draw(x, generator)
+        drawn = kernel.sample_randomness(x, generator)
         if not buffers or len(buffers[0]) < steps:
             buffers = [numbers.new_empty((steps, *numbers.shape)) for numbers in drawn]
         for buffer, numbers in zip(buffers, drawn, strict=True):
@@ -125,16 +125,16 @@ def _run_compiled(
         with config.patch(recompile_limit=PROGRAMS, accumulated_recompile_limit=PROGRAMS):
             moved = _compiled(on_cuda)(kernel, energy, state, numbers, adapting)
     except Exception as error:  # any error of the compiler; an error of the energy is raised again by the eager chain
-        say_not_compiled(kernel, energy, str(error) or type(error).__name__)
+        warn_not_compiled(kernel, energy, str(error) or type(error).__name__)
         return None
-    return own(moved) if on_cuda else moved
+    return clone_tensors(moved) if on_cuda else moved
 
 
-def own(moved: Any) -> Any:
+def clone_tensors(moved: Any) -> Any:
     """Copies of all tensors in ``moved``: the next replay of a CUDA graph writes where this one wrote."""
     return tree_map_only(Tensor, torch.clone, moved)
 
 
 @cache
 def _compiled(on_cuda: bool) -> Callable[..., tuple[Any, Tensor, StepInfo]]:
-    return torch.compile(advance, fullgraph=True, dynamic=False, mode="reduce-overhead" if on_cuda else None)
+    return torch.compile(step_block, fullgraph=True, dynamic=False, mode="reduce-overhead" if on_cuda else None)

@@ -14,8 +14,9 @@ from adance.energies.spectral import normalize_layers
 from adance.objectives import Setting
 from adance.objectives.objective import Site
 from adance.objectives.snapshot_recipe import SnapshotRecipe
-from adance.samplers import HMC, MALA, ChainOptions, Langevin, RandomWalkMetropolis, program, run_chains
-from adance.samplers.program import block_lengths, own
+from adance.samplers import HMC, MALA, ChainOptions, Langevin, RandomWalkMetropolis, run_chains
+from adance.samplers import compiled as programs
+from adance.samplers.compiled import block_lengths, clone_tensors
 from adance.samplers.record import StepInfo
 
 pytestmark = pytest.mark.xdist_group("compiled chains")  # one process compiles the programs that tests share
@@ -161,7 +162,7 @@ class Quadratic(nn.Module):
 
 
 def test_one_program_too_many_is_run_without(monkeypatch):
-    monkeypatch.setattr(program, "PROGRAMS", 1)
+    monkeypatch.setattr(programs, "PROGRAMS", 1)
     torch.compiler.reset()
     x, step_sizes = torch.randn(4, 2), (0.1, 0.2)
     first, second = (Quadratic() for _ in step_sizes)
@@ -176,7 +177,7 @@ def test_a_cache_that_cannot_be_written_is_run_without(monkeypatch):
     def refuse(*args):
         raise NotADirectoryError("no such cache")
 
-    monkeypatch.setattr(program, "_compiled", lambda on_cuda: refuse)
+    monkeypatch.setattr(programs, "_compiled", lambda on_cuda: refuse)
     x = torch.randn(4, 2)
     with pytest.warns(UserWarning, match=r"Langevin on Quadratic are not compiled: no such cache$"):
         compiled, eager = both(Langevin(4, 0.1), Quadratic(), x)
@@ -186,7 +187,7 @@ def test_a_cache_that_cannot_be_written_is_run_without(monkeypatch):
 def test_what_a_graph_returns_is_copied_before_its_next_replay():
     x = torch.randn(3, 2)
     seen = StepInfo(x[:, 0], x[:, 1], None)
-    copied, (first, *_, missing) = own((x, seen))
+    copied, (first, *_, missing) = clone_tensors((x, seen))
     x.zero_()
     assert copied.abs().min() > 0
     assert first.abs().min() > 0
@@ -203,7 +204,7 @@ def test_of_energies_of_one_class_one_that_cannot_be_compiled_leaves_the_others(
     with pytest.warns(UserWarning, match=r"Langevin on Sequential are not compiled"):
         run_chains(Langevin(4, 0.1), nn.Sequential(Odd(), Quadratic()), x, compile=True)
     calls = []
-    real = program._compiled
-    monkeypatch.setattr(program, "_compiled", lambda on_cuda: calls.append(1) or real(on_cuda))
+    real = programs._compiled
+    monkeypatch.setattr(programs, "_compiled", lambda on_cuda: calls.append(1) or real(on_cuda))
     both(Langevin(4, 0.1), nn.Sequential(*squared), x)
     assert calls
