@@ -25,6 +25,15 @@ class Untyped(nn.Module):
         return self.net(x).squeeze(1) + x.square().sum(1) / 2
 
 
+class NoShape(nn.Module):
+    def __init__(self, width=5):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(2, width), nn.SiLU(), nn.Linear(width, 1))
+
+    def forward(self, x):
+        return self.net(x).squeeze(1) + x.square().sum(1) / 2
+
+
 class Plain(Untyped):
     def __init__(self, event_shape, norm=None, tag=None, path=None, day=None, rate=None):
         super().__init__(event_shape, norm=norm, tag=tag, path=path, day=day, rate=rate)
@@ -136,3 +145,18 @@ def test_numbers_with_an_exponent():
     assert read_mapping("{a: 1e-3, b: -2E5, c: '1e-3', d: 1e, e: e3}", "a test") == {
         "a": 0.001, "b": -2e5, "c": "1e-3", "d": "1e", "e": "e3"
     }  # fmt: skip
+
+
+def test_an_energy_that_does_not_take_the_shape(typed_net, tmp_path):
+    options = [*OPTIONS.split()[:-1], "--objective", "NCE", "--trust", "typed_net"]
+    assert typed_net("train", *options, "run1", "--energy", "typed_net.NoShape", "--energy.width", "6").status == 0
+    answer = typed_net("train", *options, "run2", "--config", "run1/config.yaml")
+    assert answer.status == 0, answer.error
+    first, then = (yaml.safe_load((tmp_path / name / "config.yaml").read_text()) for name in ("run1", "run2"))
+    assert first["energy"] == then["energy"] == {"class_path": "typed_net.NoShape", "init_args": {"width": 6}}
+
+
+def test_an_event_shape_that_is_given(adance, tmp_path):
+    (tmp_path / "own.yaml").write_text("energy: {class_path: MLP, init_args: {event_shape: [2], hidden: [4]}}")
+    answer = adance("train", *OPTIONS.split(), "--config", "own.yaml", "--objective", "NCE")
+    assert answer.status == 0, answer.error

@@ -26,7 +26,7 @@ class Part:
         key: The option, as in ``objective.sampler``.
         parameter: The parameter that takes the object.
         made_from: The class; ``None`` if the library chooses, or a word was given instead.
-        skipped: Number of leading parameters that options do not set, such as the event shape of an energy.
+        skipped: Number of leading parameters that no option sets, such as the event shape of an energy.
         word: A word given instead of a class, such as ``gaussian``.
         given: Settings of the class by name, as text that the parser checks.
         unchecked: Values that the parser does not check: without a type hint, without a class, or text from a file.
@@ -76,7 +76,7 @@ class Part:
 
         Args:
             args: All parsed settings.
-            first: Values of the parameters that are skipped.
+            first: Values of the leading parameters, for those that are skipped.
 
         Raises:
             InputError: An argument is missing, or the class refuses one.
@@ -89,7 +89,7 @@ class Part:
         values = {item.name: self._value(item, args) for item in self.settings}
         values |= {name: part.make(args) for name, part in self.parts.items()}
         try:
-            return self.made_from(*first, **values)
+            return self.made_from(*first[: self.skipped], **values)
         except (InputError, MemoryError, RuntimeError):
             raise
         except Exception as error:  # a constructor can raise anything
@@ -136,6 +136,8 @@ def choose(
             known = {item.name for item in _parameters(chosen, skipped)}
             kept = [earlier for earlier in kept if _first(earlier) in known]
         part.made_from = chosen
+    if {item.name for item in _parameters(part.made_from, 0)[:skipped]} & set(map(_first, kept)):
+        part.skipped = 0  # the class does not take the event shape first, or it is given
     if part.made_from is None:
         part.unchecked = _changes(key, parameter, kept)
     else:
