@@ -160,3 +160,10 @@ def test_an_event_shape_that_is_given(adance, tmp_path):
     (tmp_path / "own.yaml").write_text("energy: {class_path: MLP, init_args: {event_shape: [2], hidden: [4]}}")
     answer = adance("train", *OPTIONS.split(), "--config", "own.yaml", "--objective", "NCE")
     assert answer.status == 0, answer.error
+
+
+def test_a_sweep_does_not_print_its_config(adance, bytes_under):
+    answer = adance("sweep", *OPTIONS.split(), "--over", "seed=0", "--print_config")
+    assert answer.status == 2
+    assert "--print_config is for adance train" in answer.error
+    assert bytes_under() == {}

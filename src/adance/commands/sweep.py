@@ -38,6 +38,8 @@ log = logging.getLogger("adance")
 def run(argv: list[str]) -> None:
     """Train every combination, print the table of means and standard deviations, and report failures."""
     args, options = _parser().parse_known_args(argv)
+    if "--print_config" in options:
+        raise InputError("--print_config is for adance train: print them there, and give the file with --config")
     if args.jobs < 1:
         raise InputError(f"--jobs must be 1 or more, got {args.jobs}")
     words = args.evaluate.split(",") if args.evaluate else []

@@ -1,5 +1,6 @@
 """Hamiltonian Monte Carlo (thesis Algorithm 2.2; Neal 2011), and its leapfrog integrator."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -132,14 +133,16 @@ class HMC(SplitKernel):
         target_acceptance: float = 0.8,
         adaptation: float = 0.2,
     ) -> None:
-        if not (steps >= 0 and step_size > 0 and leapfrog_steps >= 1 and temperature > 0 and 0 <= jitter < 1):
+        settings = (steps >= 0, step_size > 0, leapfrog_steps >= 1, temperature > 0, 0 <= jitter < 1)
+        if not (all(settings) and math.isfinite(step_size) and math.isfinite(temperature)):
             raise InputError(
-                "HMC needs steps ≥ 0, step_size > 0, leapfrog_steps ≥ 1, temperature > 0 and jitter in [0, 1), got "
-                f"{steps=}, {step_size=}, {leapfrog_steps=}, {temperature=}, {jitter=}"
+                "HMC needs steps ≥ 0, step_size > 0, leapfrog_steps ≥ 1, temperature > 0 and jitter in [0, 1), all "
+                f"finite, got {steps=}, {step_size=}, {leapfrog_steps=}, {temperature=}, {jitter=}"
             )
-        if not (0 < target_acceptance < 1 and adaptation >= 0):
+        if not (0 < target_acceptance < 1 and 0 <= adaptation < math.inf):
             raise InputError(
-                f"HMC needs target_acceptance in (0, 1) and adaptation ≥ 0, got {target_acceptance=}, {adaptation=}"
+                "HMC needs target_acceptance in (0, 1) and a finite adaptation ≥ 0, got "
+                f"{target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self.leapfrog_steps = steps, step_size, leapfrog_steps
         self.gradients_per_step = leapfrog_steps

@@ -46,9 +46,10 @@ class Langevin(SplitKernel):
     ) -> None:
         if noise_std is not None and temperature is not None:
             raise InputError("Langevin takes noise_std or temperature, not both: T = noise_std²/(2·step_size)")
-        if not (steps >= 0 and step_size > 0 and (noise_std or 0) >= 0 and (temperature or 0) >= 0):
+        finite = all(map(math.isfinite, (step_size, noise_std or 0, temperature or 0)))
+        if not (finite and steps >= 0 and step_size > 0 and (noise_std or 0) >= 0 and (temperature or 0) >= 0):
             raise InputError(
-                "Langevin needs steps ≥ 0, step_size > 0, noise_std ≥ 0 and temperature ≥ 0, got "
+                "Langevin needs steps ≥ 0, step_size > 0, noise_std ≥ 0 and temperature ≥ 0, all finite, got "
                 f"steps={steps}, step_size={step_size}, noise_std={noise_std}, temperature={temperature}"
             )
         # the config keeps whichever of σ and T was given

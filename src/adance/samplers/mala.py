@@ -1,5 +1,6 @@
 """The Metropolis-adjusted Langevin algorithm (thesis 2.1.3.3): exact at any step size."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -49,10 +50,12 @@ class MALA(SplitKernel):
         target_acceptance: float = 0.574,
         adaptation: float = 0.2,
     ) -> None:
-        if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
+        finite = all(map(math.isfinite, (step_size, temperature, adaptation)))
+        positive = step_size > 0 and temperature > 0
+        if not (finite and positive and steps >= 0 and 0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
                 "MALA needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and adaptation ≥ 0, "
-                f"got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, {adaptation=}"
+                f"all finite, got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, {adaptation=}"
             )
         self.steps, self.step_size, self._temperature = steps, step_size, temperature
         self.target_acceptance, self.adaptation = target_acceptance, adaptation

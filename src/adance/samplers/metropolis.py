@@ -1,5 +1,6 @@
 """The Metropolis–Hastings algorithm (thesis 2.2), with a Gaussian random walk or any proposal; no gradients."""
 
+import math
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -58,10 +59,13 @@ class RandomWalkMetropolis(SplitKernel):
         target_acceptance: float = 0.234,
         adaptation: float = 0.2,
     ) -> None:
-        if not (steps >= 0 and step_size > 0 and temperature > 0 and 0 < target_acceptance < 1 and adaptation >= 0):
+        finite = all(map(math.isfinite, (step_size, temperature, adaptation)))
+        positive = step_size > 0 and temperature > 0
+        if not (finite and positive and steps >= 0 and 0 < target_acceptance < 1 and adaptation >= 0):
             raise InputError(
                 "RandomWalkMetropolis needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and "
-                f"adaptation ≥ 0, got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, {adaptation=}"
+                f"adaptation ≥ 0, all finite, got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, "
+                f"{adaptation=}"
             )
         self.steps, self.step_size, self._temperature = steps, step_size, temperature
         self.target_acceptance, self.adaptation = target_acceptance, adaptation
@@ -134,8 +138,9 @@ class MetropolisHastings(Kernel):
     def __init__(self, proposal: Proposal, steps: int = 500, temperature: float = 1.0) -> None:
         if not callable(getattr(proposal, "sample", None)):
             raise InputError(f"proposal={type(proposal).__name__} has no method sample(x, generator)")
-        if not (steps >= 0 and temperature > 0):
-            raise InputError(f"MetropolisHastings needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
+        if not (steps >= 0 and 0 < temperature < math.inf):
+            wanted = "steps ≥ 0 and a finite temperature > 0"
+            raise InputError(f"MetropolisHastings needs {wanted}, got {steps=}, {temperature=}")
         self.proposal, self.steps, self._temperature = proposal, steps, temperature
 
     @property

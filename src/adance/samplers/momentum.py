@@ -51,12 +51,12 @@ class MomentumLangevin(Kernel):
     ) -> None:
         if noise_std is not None and temperature is not None:
             raise InputError("MomentumLangevin takes noise_std or temperature, not both")
-        if not (
-            steps >= 0 and step_size > 0 and 0 <= momentum < 1 and (noise_std or 0) >= 0 and (temperature or 0) >= 0
-        ):
+        finite = all(map(math.isfinite, (step_size, noise_std or 0, temperature or 0)))
+        in_range = steps >= 0 and step_size > 0 and 0 <= momentum < 1
+        if not (finite and in_range and (noise_std or 0) >= 0 and (temperature or 0) >= 0):
             raise InputError(
                 "MomentumLangevin needs steps ≥ 0, step_size > 0, momentum in [0, 1), noise_std ≥ 0 and temperature ≥ "
-                f"0, got {steps=}, {step_size=}, {momentum=}, {noise_std=}, {temperature=}"
+                f"0, all finite, got {steps=}, {step_size=}, {momentum=}, {noise_std=}, {temperature=}"
             )
         if bounds is not None and not bounds[0] < bounds[1]:
             raise InputError(f"MomentumLangevin needs bounds (low, high) with low < high, got {tuple(bounds)}")

@@ -46,9 +46,10 @@ class UnderdampedLangevin(Kernel):
     def __init__(
         self, steps: int = 100, step_size: float = 0.1, friction: float = 1.0, temperature: float = 1.0
     ) -> None:
-        if not (steps >= 0 and step_size > 0 and friction > 0 and temperature > 0):
+        finite = all(map(math.isfinite, (step_size, friction, temperature)))
+        if not (finite and steps >= 0 and step_size > 0 and friction > 0 and temperature > 0):
             raise InputError(
-                "UnderdampedLangevin needs steps ≥ 0, step_size > 0, friction > 0 and temperature > 0, got "
+                "UnderdampedLangevin needs steps ≥ 0, step_size > 0, friction > 0 and temperature > 0, all finite, got "
                 f"{steps=}, {step_size=}, {friction=}, {temperature=}"
             )
         self.steps, self.step_size, self.friction, self._temperature = steps, step_size, friction, temperature
