@@ -36,3 +36,8 @@ def trust_nothing(monkeypatch):
     monkeypatch.delenv("ADANCE_TRUST", raising=False)
     with trust_restored():
         yield
+
+
+def pytest_collection_modifyitems(items):
+    """Start with the pages of the docs, which take longest, so that no process waits for one at the end."""
+    items.sort(key=lambda item: "test_pages" not in item.nodeid)
