@@ -27,7 +27,7 @@ from adance.energies import freeze
 from adance.energies.energy import eval_mode
 from adance.objectives import Contrastive
 from adance.samplers import run_chains
-from adance.samplers.weights import effective_sample_share
+from adance.samplers.resampling import effective_sample_share
 
 BEGIN, END = "<!-- table of gradients: written by benchmarks/gradients.py -->", "<!-- end of table -->"
 STEPS, INTERVAL, BATCH, WARM_INTERVALS, INTERVALS = 2000, 50, 128, 4, 12

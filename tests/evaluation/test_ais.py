@@ -8,7 +8,7 @@ from adance.errors import InputError
 from adance.evaluation.ais import anneal_forward, plan
 from adance.evaluation.bracket import Bracket, bracket_log_z
 from adance.evaluation.bridge import Bridge
-from adance.samplers.weights import LogMean
+from adance.samplers.resampling import LogMean
 
 D = 20
 LOG_Z = D / 2 * math.log(2 * math.pi)

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from adance.samplers import MALA, Langevin, run_chains
+from adance.samplers.chain_starts import runs_since_noise
 from adance.samplers.sampling import sampling_steps
-from adance.samplers.starts import runs_since_noise
 
 
 def quadratic(x):

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adance.samplers.weights import (
+from adance.samplers.resampling import (
     effective_sample_share,
     finite_sample_share,
     log_mean_exp,

@@ -7,7 +7,7 @@ from adance.contrasts.conditional import Conditional
 from adance.contrasts.contrast import Contrast
 from adance.contrasts.custom import Custom
 from adance.contrasts.linear import Linear
-from adance.contrasts.powers import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis, Power
+from adance.contrasts.power_divergences import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis, Power
 from adance.contrasts.ranking import Ranking
 
 __all__ = [

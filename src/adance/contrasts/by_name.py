@@ -3,7 +3,7 @@
 from typing import Literal
 
 from adance.contrasts.bregman import Bregman, Logistic
-from adance.contrasts.powers import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis
+from adance.contrasts.power_divergences import KL, Hellinger, ItakuraSaito, LeastSquares, Mahalanobis
 from adance.errors import InputError
 
 Psi = Literal["logistic", "kl", "least_squares", "mahalanobis", "itakura_saito", "hellinger"]

@@ -4,12 +4,13 @@ from adance.energies.analytic import Density, ExactDensity, Gaussian, GaussianBa
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
 from adance.energies.class_conditional import ClassConditionalMLP
-from adance.energies.conditional import ConditionalEnergy, InpaintingEnergy, given, needs_condition, takes_condition
+from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, eval_mode, evaluate
 from adance.energies.enumeration import Enumerated, enumerate_law, log_likelihood
 from adance.energies.frozen import freeze, refresh
 from adance.energies.hopfield import Hopfield
+from adance.energies.inpainting import InpaintingEnergy
 from adance.energies.ising import Ising, lattice
 from adance.energies.mixtures import FullGaussian, GaussianMixture
 from adance.energies.mlp import MLP

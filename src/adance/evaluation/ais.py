@@ -10,7 +10,7 @@ from adance.evaluation.bridge import Bridge
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
-from adance.samplers.weights import effective_sample_share, longest_step
+from adance.samplers.resampling import effective_sample_share, longest_step
 
 WARMUP = 50
 HALVINGS = 50

@@ -9,7 +9,7 @@ from torch import Tensor
 from adance.energies.energy import eval_mode
 from adance.evaluation.ais import Schedule, anneal_backward, anneal_forward, plan
 from adance.evaluation.bridge import Bridge
-from adance.samplers.weights import LogMean, log_mean_exp
+from adance.samplers.resampling import LogMean, log_mean_exp
 
 STANDARD_ERRORS = 3
 MIN_EFFECTIVE = 10

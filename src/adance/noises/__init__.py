@@ -1,9 +1,9 @@
 """Noises: what a contrastive objective distinguishes data from."""
 
+from adance.noises.adversarial import NeuralNoise, NeuralSampler
 from adance.noises.distribution import FromDistribution
 from adance.noises.fixed import FittedNoise, FixedNoise
 from adance.noises.flow import Flow, FlowNoise
-from adance.noises.neural import NeuralNoise, NeuralSampler
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample, Separation
 from adance.noises.perturbation import Perturbation, PerturbationNoise
 from adance.noises.snapshot import Snapshot

@@ -6,9 +6,9 @@ from typing import Literal
 
 from adance.contrasts.bregman import Logistic
 from adance.contrasts.contrast import Contrast
+from adance.noises.adversarial import NeuralSampler
 from adance.noises.fixed import FittedKind
 from adance.noises.flow import Flow
-from adance.noises.neural import NeuralSampler
 from adance.noises.noise import NoiseRecipe
 from adance.objectives.nce import TwoParts
 from adance.objectives.objective import Setting

@@ -18,7 +18,7 @@ from adance.numbers import check_real
 from adance.objectives.log_ratio import LogRatio
 from adance.objectives.measures import energy_measures
 from adance.objectives.objective import LossOutput, Objective
-from adance.samplers.weights import effective_sample_share
+from adance.samplers.resampling import effective_sample_share
 
 START_ROWS = 2000
 

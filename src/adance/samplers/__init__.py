@@ -2,6 +2,7 @@
 
 from adance.samplers.annealed import Annealed
 from adance.samplers.buffer import ReplayBuffer
+from adance.samplers.chain_starts import ChainStarts
 from adance.samplers.chains import Chains, run_chains
 from adance.samplers.diagnostics import effective_sample_size, split_rhat, summary, to_arviz
 from adance.samplers.gibbs import BlockGibbs, Gibbs
@@ -15,7 +16,6 @@ from adance.samplers.metropolis import Flip, Independent, MetropolisHastings, Pr
 from adance.samplers.model_chains import ChainOptions
 from adance.samplers.momentum import MomentumLangevin
 from adance.samplers.record import StepInfo
-from adance.samplers.starts import ChainStarts
 from adance.samplers.tempering import Tempering
 from adance.samplers.underdamped import UnderdampedLangevin
 

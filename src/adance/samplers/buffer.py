@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.errors import InputError
-from adance.samplers.weights import resampled_rows
+from adance.samplers.resampling import resampled_rows
 
 
 class ReplayBuffer(nn.Module):

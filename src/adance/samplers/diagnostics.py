@@ -8,8 +8,8 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, eval_mode
 from adance.errors import InputError
+from adance.samplers.accept import energies
 from adance.samplers.chains import Chains
-from adance.samplers.moves import energies
 
 
 def to_arviz(chains: Chains | Tensor, energy: Energy | None = None, thin: int = 1) -> Any:

@@ -8,9 +8,9 @@ from torch import Tensor
 
 from adance.energies.energy import Energy
 from adance.errors import InputError
+from adance.samplers.accept import energies
 from adance.samplers.binary_values import check_units, check_values, unit_values
 from adance.samplers.kernel import Kernel
-from adance.samplers.moves import energies
 from adance.samplers.record import StepInfo
 
 BlockUpdate = Callable[[Tensor, torch.Generator | None], Tensor]

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
+from adance.samplers.accept import metropolis_accept, where_rows
 from adance.samplers.binary_values import check_units, check_values, unit_values
 from adance.samplers.kernel import Kernel
-from adance.samplers.moves import metropolis_accept, where_rows
 from adance.samplers.record import StepInfo
 
 

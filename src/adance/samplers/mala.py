@@ -8,8 +8,9 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
+from adance.samplers.accept import expand_rows, metropolis_accept_by, where_rows
+from adance.samplers.adaptation import initial_step, robbins_monro
 from adance.samplers.kernel import SplitKernel
-from adance.samplers.moves import expand_rows, initial_step, metropolis_accept_by, robbins_monro, where_rows
 from adance.samplers.record import StepInfo
 
 

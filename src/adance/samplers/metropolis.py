@@ -10,16 +10,9 @@ from adance.configurable import Configurable
 from adance.energies.analytic import Density
 from adance.energies.energy import Energy
 from adance.errors import InputError
+from adance.samplers.accept import energies, expand_rows, metropolis_accept, metropolis_accept_by, where_rows
+from adance.samplers.adaptation import initial_step, robbins_monro
 from adance.samplers.kernel import Kernel, SplitKernel
-from adance.samplers.moves import (
-    energies,
-    expand_rows,
-    initial_step,
-    metropolis_accept,
-    metropolis_accept_by,
-    robbins_monro,
-    where_rows,
-)
 from adance.samplers.record import StepInfo
 
 

@@ -13,10 +13,10 @@ from adance.energies.conditional import given
 from adance.energies.energy import eval_mode
 from adance.energies.fast import chain_copy
 from adance.energies.frozen import refresh
+from adance.samplers.chain_starts import ChainStarts
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.smc import Population
-from adance.samplers.starts import ChainStarts
 
 
 @dataclass(frozen=True)

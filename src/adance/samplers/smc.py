@@ -11,7 +11,7 @@ from adance.energies.frozen import freeze, refresh
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
-from adance.samplers.weights import finite_sample_share, longest_step
+from adance.samplers.resampling import finite_sample_share, longest_step
 
 LogDensity = Callable[[Tensor], Tensor]
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, evaluate
 from adance.errors import InputError
+from adance.samplers.accept import energies
 from adance.samplers.kernel import Kernel
-from adance.samplers.moves import energies
 from adance.samplers.record import StepInfo
 
 
