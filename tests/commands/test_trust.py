@@ -1,4 +1,4 @@
-"""Classes of one's own: each way to trust them works, in every command, and lasts no longer than it."""
+"""Your own classes: each way to trust them works, in every command, and only for that command."""
 
 import sys
 

@@ -92,7 +92,7 @@ def test_a_copy_has_its_own_weights():
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, freeze, lambda net: net])
 def test_copies_at_two_conditions_do_not_affect_each_other(duplicate):
-    """Each has the energies of its own class, in whatever order they are made and called."""
+    """Each has the energies of its own class, regardless of the order in which they are made and called."""
     net, x = ClassConditionalMLP((2,), 3, (8,)), torch.randn(6, 2)
     right = [net(x, condition=torch.full((6,), label)).detach() for label in range(3)]
     copies = [given(duplicate(net), torch.tensor([label])) for label in range(3)]
