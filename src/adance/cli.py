@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from adance.commands.process import log_level, process_settings
+from adance.commands.process import log_level, log_to_stderr, process_settings
 
 COMMANDS = {
     "train": "train an energy-based model into a run folder",
@@ -36,9 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[0] == "--version":
         print(f"adance {version('adance')}")
         return DONE
-    with process_settings(log_level(args)):
-        if args[0] not in COMMANDS:
+    if args[0] not in COMMANDS:
+        with log_to_stderr(log_level(args)):
             return _fail(f"unknown command {args[0]!r}; one of {', '.join(COMMANDS)}", BAD_INPUT)
+    with process_settings(log_level(args)):
         return _run(args[0], args[1:])
 
 

@@ -1,4 +1,4 @@
-"""What a command sets for its whole process and undoes at the end: log output, warnings, reuse of freed memory."""
+"""What a command sets for its whole process and undoes at the end: log output, warnings, memory, denormal numbers."""
 
 import ctypes
 import logging
@@ -18,8 +18,8 @@ NEVER, DEFAULT_TRIM, DEFAULT_MMAPS = -1, 64 << 20, 65536
 
 @contextmanager
 def process_settings(level: int = logging.INFO) -> Iterator[None]:
-    """Log to standard error from ``level`` on, and reuse freed memory, until the block ends."""
-    with log_to_stderr(level), reuse_freed_memory():
+    """Log to standard error from ``level`` on, reuse freed memory and flush denormals, until the block ends."""
+    with log_to_stderr(level), reuse_freed_memory(), flush_denormals():
         yield
 
 
@@ -84,6 +84,21 @@ def reuse_freed_memory() -> Iterator[None]:
         libc.mallopt(TRIM_THRESHOLD, DEFAULT_TRIM)
         libc.mallopt(MMAP_MAX, DEFAULT_MMAPS)
         libc.malloc_trim(0)
+
+
+@contextmanager
+def flush_denormals() -> Iterator[None]:
+    """Compute with 0 instead of denormal numbers, which slow some processors down tens of times, until the block ends.
+
+    The flag belongs to a thread; torch's worker threads take it over when they start, at the first parallel operation.
+    """
+    import torch  # only here, so that help does not wait for it
+
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def _glibc() -> ctypes.CDLL | None:

@@ -15,6 +15,7 @@ from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
 from adance.noises.noise import Noise, NoiseSample, Separation
 from adance.numbers import check_real
+from adance.objectives.live_rows import LiveRows
 from adance.objectives.log_ratio import LogRatio
 from adance.objectives.measures import energy_measures
 from adance.objectives.objective import LossOutput, Objective
@@ -31,6 +32,9 @@ class Contrastive(Objective):
     The loss is NaN if a datum is outside the noise's support, as it can be with uniform noise.
 
     A noise with parameters to train maximizes the same loss, through ``adversary_parameters()``.
+
+    Rows whose weight in the gradient is below 1e-8 of the largest count as 0; see
+    :class:`~adance.objectives.live_rows.LiveRows`.
 
     Args:
         contrast: The contrast: turns log-ratios into a loss.
@@ -58,6 +62,7 @@ class Contrastive(Objective):
         self.contrast, self.noise = contrast, noise
         self.log_ratio = log_ratio or LogRatio(noise.temperature if contrast.bounded_weights else 1.0)
         self.normalize, self.energy_penalty = normalize, energy_penalty
+        self.rows = LiveRows()
         noise.check_contrast(contrast)
         pair = f"{type(contrast).__name__} with {type(noise).__name__}"
         if self.log_ratio.log_z is not None and (contrast.ignores_constant or not noise.normalized):
@@ -120,8 +125,11 @@ class Contrastive(Objective):
         n = len(x)
         sample = self.noise.sample(n * self.contrast.noises, x, generator, condition)
         both = torch.cat([x, sample.x])
+        # all rows of noise that is the model itself have the same weight; a condition belongs to its row
+        choose = condition is None and not sample.from_model and not self._trains_noise
         with power_iteration_held(energy), _exact_float32(both):
-            energies = evaluate(given(energy, condition), both)
+            evaluated = self.rows.evaluate(given(energy, condition), both, choose)
+            energies = evaluated.energies
             reference = self._reference(both, sample, energies, condition)
         d = self.log_ratio(reference - energies, n, self.contrast)
         d_data, d_noise = self._with_margin(d, n)
@@ -133,6 +141,8 @@ class Contrastive(Objective):
         value = value if term is None else value + term
         if self.energy_penalty > 0:
             value = value + self.energy_penalty * (energies[:n].square().mean() + energies[n:].square().mean())
+        with power_iteration_held(energy), _exact_float32(both):
+            value = evaluated.connect(value)
         measure = lambda: self._measure(textbook, detached, d.detach(), n)  # noqa: E731
         return LossOutput(value, detached[:n], detached[n:], measure, self._separation(d.detach(), d_data.detach(), n))
 
