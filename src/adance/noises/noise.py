@@ -75,6 +75,11 @@ class Noise(NoiseRecipe, nn.Module):
     energy_gradients: int = 0
     """Energy gradients spent on samples so far."""
 
+    @property
+    def descent(self) -> float | None:
+        """Mean energy that one step of the noise's chains descends, if they are chains with a fixed step size."""
+        return None
+
     def build(self, data: Tensor, generator: torch.Generator | None = None) -> "Noise":
         """The noise itself, since it does not depend on the data."""
         return self

@@ -85,6 +85,11 @@ class Snapshot(Noise):
         return self.chains.kernel.temperature
 
     @property
+    def descent(self) -> float | None:
+        """α‖∇E‖² of Langevin chains, at their last run; ``None`` for other kernels."""
+        return self.chains.descent
+
+    @property
     def is_model(self) -> bool:
         """Whether the noise is the model itself at every step: a single snapshot, refreshed every time."""
         return self.rule.interval == self.snapshots == 1

@@ -18,7 +18,7 @@ from adance.noises.refresh import Interval, check_interval
 from adance.noises.snapshot import Snapshot
 from adance.numbers import check_count, check_real, whole
 from adance.objectives.contrastive import Contrastive
-from adance.objectives.log_ratio import LogRatio
+from adance.objectives.log_ratio import LogRatio, RatioTemperature, check_ratio_temperature
 from adance.objectives.objective import ChainPlan, Recipe, Setting, Site
 from adance.objectives.resolve import (
     Sampler,
@@ -42,7 +42,7 @@ class _Adaptive(Recipe):
 
     sampler: Sampler = None
     interval: Interval | None = None
-    ratio_temperature: float | None = None
+    ratio_temperature: RatioTemperature | None = None
     margin: float | None = None
     pool: int | None = None
     start: StartKind | None = None
@@ -59,8 +59,8 @@ class _Adaptive(Recipe):
         buffer = BUFFER if self.buffer is None else self.buffer
         check_starts(self.start or "rejuvenated", self.rejuvenation or 0.0, buffer)
         check_interval("auto" if self.interval is None else self.interval)
-        for name in ("ratio_temperature", "energy_penalty"):
-            check_real(name, getattr(self, name) or 0.0, 0)
+        check_ratio_temperature(self.ratio_temperature or 0.0)
+        check_real("energy_penalty", self.energy_penalty, 0)
         check_real("margin", self.margin or 0.0)
         check_count("pool", self.pool or 0, 0)
         check_count("snapshots", 1 if self.snapshots is None else self.snapshots)
@@ -123,9 +123,9 @@ class _Adaptive(Recipe):
     def build_for(self, site: Site) -> Contrastive:
         chosen = self._choose(site.setting)
         noise = chosen.snapshot.build(site)
-        if not noise.is_model:
-            _warn_of_mismatch(site, noise, chosen.ratio_temperature)
         ratio = LogRatio(chosen.ratio_temperature, "centered" if chosen.center else "margin", chosen.margin)
+        if not noise.is_model:
+            _warn_of_mismatch(site, noise, ratio.temperature)
         return Contrastive(self._contrast(), noise, ratio, normalize=self.normalize, energy_penalty=self.energy_penalty)
 
 
@@ -134,7 +134,7 @@ class _Chosen:
     """The parts of an adaptive objective, with every number filled in."""
 
     snapshot: SnapshotRecipe
-    ratio_temperature: float
+    ratio_temperature: RatioTemperature
     margin: float
     center: bool
 

@@ -67,6 +67,8 @@ class Contrastive(Objective):
         pair = f"{type(contrast).__name__} with {type(noise).__name__}"
         if self.log_ratio.log_z is not None and (contrast.ignores_constant or not noise.normalized):
             raise InputError(f"{pair} cannot learn log Z: it cancels, or the noise's own is unknown")
+        if self.log_ratio.adaptive and self.noise.descent is None:
+            raise InputError(f"{pair}: ratio_temperature='auto' needs noise from Langevin chains; set it to a number")
         self._trains_noise = len(self.adversary_parameters()) > 0
         if self._trains_noise and energy_penalty > 0:
             raise InputError(f"{pair}: the noise would maximize an energy penalty; set energy_penalty=0")
@@ -124,6 +126,8 @@ class Contrastive(Objective):
         """The loss of a batch ``x`` ``(B, *event)``; data and noise go through the energy in one forward pass."""
         n = len(x)
         sample = self.noise.sample(n * self.contrast.noises, x, generator, condition)
+        if self.log_ratio.adaptive:
+            self.log_ratio.follow(self.noise.descent)
         both = torch.cat([x, sample.x])
         # all rows of noise that is the model itself have the same weight; a condition belongs to its row
         choose = condition is None and not sample.from_model and not self._trains_noise
@@ -199,6 +203,8 @@ class Contrastive(Objective):
             }
         if self.log_ratio.log_z is not None:
             measures["log_z"] = self.log_ratio.log_z.detach().clone()
+        if self.log_ratio.adaptive:
+            measures["ratio_temperature"] = d.new_tensor(self.temperature)
         return measures | self.noise.metrics()
 
 

@@ -1,5 +1,6 @@
 """The log-ratio of model and noise, and how its unknown constant is treated."""
 
+import math
 from typing import Literal, get_args
 
 import torch
@@ -11,6 +12,23 @@ from adance.errors import InputError
 from adance.numbers import check_real
 
 Constant = Literal["none", "learned", "centered", "margin"]
+RatioTemperature = float | Literal["auto"]
+
+DESCENT_SHARE = 0.2
+"""With ``auto``, T in units of the energy that one step of the noise's chains descends."""
+
+BOUNDS = 1e-4, 1.0
+"""Smallest and largest T with ``auto``; without the upper one, steep energies would be moved by ever larger steps."""
+
+
+def check_ratio_temperature(temperature: object) -> None:
+    """Check T of a ratio.
+
+    Raises:
+        InputError: It is neither ``auto`` nor a finite number of at least 0.
+    """
+    if temperature != "auto":
+        check_real("ratio_temperature", temperature, 0)
 
 
 class LogRatio(Configurable, nn.Module):
@@ -19,27 +37,37 @@ class LogRatio(Configurable, nn.Module):
     Without normalized energies, ``log(Z_θ/Z_n)`` is missing from r; c stands for it.
 
     Args:
-        temperature: T ≥ 0; at 0 the loss is its limit for T → 0.
+        temperature: T ≥ 0; at 0 the loss is its limit for T → 0. ``auto``: a fifth of the energy that one step of the
+            noise's chains descends, so that T follows the scale of the energy; see :meth:`follow`.
         constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c minimizes the loss of the
             batch, without a gradient. ``margin``: c = δ/T: the energy of data is lowered until it is δ below the
             noise's, and that of noise is held only once it has sunk by more than δ.
         margin: δ, in units of energy.
 
     Raises:
-        InputError: ``temperature`` is below 0 or not finite, ``constant`` unknown, or ``margin`` not finite, or not 0
-            with another ``constant`` than ``margin``.
+        InputError: ``temperature`` is neither ``auto`` nor a finite number of at least 0, ``constant`` unknown, or
+            ``margin`` not finite, or not 0 with another ``constant`` than ``margin``.
     """
 
-    def __init__(self, temperature: float = 1.0, constant: Constant = "none", margin: float = 0.0) -> None:
+    temperature: float
+
+    def __init__(self, temperature: RatioTemperature = 1.0, constant: Constant = "none", margin: float = 0.0) -> None:
         super().__init__()
-        check_real("ratio_temperature", temperature, 0)
+        check_ratio_temperature(temperature)
         check_real("margin", margin)
         if constant not in get_args(Constant):
             raise InputError(f"unknown constant {constant!r}: use one of {', '.join(get_args(Constant))}")
         if constant != "margin" and margin != 0:
             raise InputError(f"margin={margin} needs constant='margin', got constant={constant!r}")
-        self.temperature, self.constant, self.margin = temperature, constant, margin
+        self.adaptive = temperature == "auto"
+        self.temperature = BOUNDS[0] if temperature == "auto" else temperature
+        self.constant, self.margin = constant, margin
         self.log_z = nn.Parameter(torch.zeros(())) if constant == "learned" else None
+
+    def follow(self, descent: float | None) -> None:
+        """With ``auto``, set T for noise whose chains descend by ``descent`` in one step."""
+        if self.adaptive and descent is not None and math.isfinite(descent):
+            self.temperature = min(max(DESCENT_SHARE * descent, BOUNDS[0]), BOUNDS[1])
 
     def forward(self, d: Tensor, n: int, contrast: Contrast) -> Tensor:
         """``T·r`` ``(B + M,)`` without the margin, from ``d = E_n − E_θ`` of ``n`` = B data followed by noise."""

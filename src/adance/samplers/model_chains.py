@@ -16,6 +16,7 @@ from adance.energies.frozen import refresh
 from adance.samplers.chain_starts import ChainStarts
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
+from adance.samplers.langevin import Langevin
 from adance.samplers.smc import Population
 
 
@@ -56,6 +57,7 @@ class ModelChains(nn.Module):
         self.population = Population(energy, starts.noise.log_prob).to(data.device) if follows else None
         self.register_buffer("record", data.new_zeros(3))
         self._step_size: Tensor | None = None
+        self._descent: float | None = None
         self._copy: tuple[nn.Module, ...] = ()  # in a tuple, so that it is not part of the state
 
     def check_units(self, energy: nn.Module) -> None:
@@ -100,6 +102,7 @@ class ModelChains(nn.Module):
         self.gradients += chains.gradients
         restarted = self.record[2] + (~chains.finite).sum()
         self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted]))
+        self._descent = None
         return self.starts.store(chains.x, chains.finite, start.slots, generator)
 
     def _copy_of(self, energy: nn.Module, x: Tensor, condition: Tensor | None) -> nn.Module:
@@ -109,6 +112,13 @@ class ModelChains(nn.Module):
         else:
             self._copy = (chain_copy(energy, x, self.options.dtype, condition),)
         return self._copy[0]
+
+    @property
+    def descent(self) -> float | None:
+        """Energy ``α·v²`` that one step descends, v the mean gradient norm of the last chains; Langevin chains only."""
+        if self._descent is None and isinstance(self.kernel, Langevin):
+            self._descent = self.kernel.step_size * float(self.record[0]) ** 2
+        return self._descent
 
     def metrics(self) -> dict[str, Tensor]:
         """Mean gradient norm v and acceptance of the last chains; chains restarted and gradients spent so far.
@@ -128,5 +138,6 @@ class ModelChains(nn.Module):
     def set_extra_state(self, state: Tensor) -> None:
         """Continue from :meth:`get_extra_state`."""
         gradients, step_size = state.tolist()
+        self._descent = None
         self.gradients = int(gradients)
         self._step_size = None if math.isnan(step_size) else self.record.new_tensor(step_size)
