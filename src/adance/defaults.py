@@ -21,6 +21,8 @@ T of the ratio, bounded        0.005                 0.01 of the chain's
 weights, centered
 T of the ratio, reweighted     the chain's           the chain's
 snapshots at a fixed K > 10    3                     1
+share of the steps with K = 1  0                     0
+at the end
 =============================  ====================  ==========================
 
 With ``auto`` the pool is that of the K in the row above it. A ratio that is not centered has the chain's temperature if
@@ -57,6 +59,7 @@ class Defaults:
         ratio_temperature: T of a centered ratio with bounded weights.
         in_chain_units: Whether that T is in units of the chain's temperature.
         long_snapshots: Snapshots at a long interval.
+        finish: Share of the steps, at the end, with an interval of 1.
     """
 
     activation: Activation
@@ -68,6 +71,7 @@ class Defaults:
     ratio_temperature: float
     in_chain_units: bool
     long_snapshots: int
+    finish: float
 
 
 IMAGES = Defaults(
@@ -80,6 +84,7 @@ IMAGES = Defaults(
     ratio_temperature=0.005,
     in_chain_units=False,
     long_snapshots=3,
+    finish=0.0,
 )
 
 VECTORS = Defaults(
@@ -92,6 +97,7 @@ VECTORS = Defaults(
     ratio_temperature=0.01,
     in_chain_units=True,
     long_snapshots=1,
+    finish=0.0,
 )
 
 

@@ -24,9 +24,9 @@ def seed(number=7):
     return torch.Generator().manual_seed(number)
 
 
-def built(energy, data, batch=8, **settings):
+def built(energy, data, batch=8, steps=None, **settings):
     recipe = AdaNCE(settings.pop("sampler", chain()), **({"buffer": 200} | settings))
-    return recipe.build(energy, data, batch_size=batch, generator=seed(1))
+    return recipe.build(energy, data, batch_size=batch, steps=steps, generator=seed(1))
 
 
 def gradients(value, energy):

@@ -3,7 +3,19 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_models import DATA, SHAPE, built, chain, net, seed
+from small_models import (
+    DATA,
+    SHAPE,
+    built,
+    chain,
+    close,
+    gradients,
+    likelihood_gradient,
+    loss_and_noise,
+    move,
+    net,
+    seed,
+)
 
 from adance.configurable import describe
 from adance.contrasts import LeastSquares, Logistic
@@ -192,3 +204,39 @@ def test_the_number_of_snapshots_is_resolved_and_built(make, expected):
     assert describe(resolved)["init_args"]["snapshots"] == expected
     objective = make().build(MLP((1, 4, 4), (8,)), torch.rand(128, 1, 4, 4))
     assert objective.noise.snapshots == expected
+
+
+@pytest.mark.parametrize(("interval", "snapshots"), [(4, 1), (4, 2), ("auto", 1)])
+def test_the_last_steps_are_maximum_likelihood(interval, snapshots):
+    energy, x = net(), DATA[:8].double()
+    objective = built(energy, x, interval=interval, snapshots=snapshots, finish=0.25, steps=12, pool=16)
+    spent = []
+    for step in range(1, 13):
+        before = objective.energy_gradients
+        out, noise = loss_and_noise(objective, energy, x)
+        spent.append(objective.energy_gradients - before)
+        if step > 9:
+            assert out.metrics["ratio_std"] == 0
+            close(gradients(out.value, energy), likelihood_gradient(energy, x, noise))
+        move(energy)
+        objective.after_step(energy, step, out)
+    per_chain = objective.noise.chains.kernel.steps
+    assert spent[9:] == [8 * per_chain] * 3
+    assert sum(spent[1:9]) % (16 * per_chain) == 0 and sum(spent[1:9]) < 8 * 16 * per_chain
+
+
+def test_without_a_number_of_steps_the_end_is_like_the_rest():
+    energy, x = net(), DATA[:8].double()
+    objective = built(energy, x, interval=4, finish=1.0, pool=8)
+    for step in range(1, 9):
+        out = objective.loss(energy, x, seed())
+        objective.after_step(energy, step, out)
+    assert objective.noise.rule.count == 2
+    whole = built(energy, x, interval=4, finish=1.0, pool=8, steps=8)
+    assert whole.noise.is_model
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, float("nan"), "half"])
+def test_a_share_of_steps_outside_0_to_1_is_refused(share):
+    with pytest.raises(InputError, match="finish"):
+        AdaNCE(finish=share)

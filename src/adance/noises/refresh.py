@@ -39,6 +39,7 @@ class RefreshRule:
     Args:
         interval: K ≥ 1, or ``auto``.
         reweights: Whether chains are reweighted at each refresh, which decides what ``auto`` depends on.
+        last: The step after which K is 1, if there is one.
 
     Raises:
         InputError: ``interval`` is neither ``auto`` nor a whole number of at least 1.
@@ -47,21 +48,24 @@ class RefreshRule:
         adaptive: Whether the interval is ``auto``.
         interval: K; with ``auto`` its maximum.
         count: Refreshes so far.
+        finishing: Whether K is 1 by now.
     """
 
-    def __init__(self, interval: Interval, reweights: bool = False) -> None:
+    def __init__(self, interval: Interval, reweights: bool = False, last: int | None = None) -> None:
         check_interval(interval)
         self.adaptive, self.interval, self.reweights = interval == "auto", longest_interval(interval), reweights
         self.age, self.count, self._first_weight = 0, 0, 0.0
+        self.last, self.finishing = last, last == 0
 
     def due(self, step: int, separation: Separation) -> bool:
         """Whether to refresh after optimizer step number ``step``, counted from 1, whose batch has this ``separation``.
 
         With ``auto`` it waits for the device.
         """
-        stale = self.adaptive and self._is_stale(separation)
+        self.finishing = self.last is not None and step >= self.last
+        stale = self.finishing or (self.adaptive and self._is_stale(separation))
         self.age += 1
-        due = (stale or self.age >= self.interval) if self.adaptive else step % self.interval == 0
+        due = stale or (self.age >= self.interval if self.adaptive else step % self.interval == 0)
         if due:
             self.age, self.count = 0, self.count + 1
         return due
@@ -76,9 +80,9 @@ class RefreshRule:
 
     def state(self) -> list[float]:
         """The state, to continue from here."""
-        return [self.age, self.count, self._first_weight]
+        return [self.age, self.count, self._first_weight, self.finishing]
 
     def restore(self, state: list[float]) -> None:
         """Continue from :meth:`state`."""
-        age, count, self._first_weight = state
-        self.age, self.count = int(age), int(count)
+        age, count, self._first_weight, finishing = state
+        self.age, self.count, self.finishing = int(age), int(count), bool(finishing)

@@ -50,6 +50,7 @@ class Snapshot(Noise):
         pool: Chains run at each refresh, from which batches are drawn without repeats until the pool is used up and
             shuffled again. 0: a fresh batch every step.
         snapshots: m ≥ 1; more than one needs a pool.
+        last: The step after which K is 1 and the noise is the model itself, if there is one.
 
     Raises:
         InputError: ``interval`` is neither ``auto`` nor at least 1, ``pool`` is below 0, ``snapshots`` below 1, or more
@@ -66,6 +67,7 @@ class Snapshot(Noise):
         interval: Interval,
         pool: int = 0,
         snapshots: int = 1,
+        last: int | None = None,
     ) -> None:
         super().__init__()
         check_count("pool", pool, 0)
@@ -73,7 +75,7 @@ class Snapshot(Noise):
         if pool == 0 and snapshots > 1:
             raise InputError("a mixture of snapshots needs a pool: use a pool above 0, or snapshots=1")
         self.chains, self.pool_size, self.snapshots = chains, pool, snapshots
-        self.rule = RefreshRule(interval, chains.starts.kind == "reweighted")
+        self.rule = RefreshRule(interval, chains.starts.kind == "reweighted", last)
         self.frozen = freeze(energy)
         self.earlier = nn.ModuleList(freeze(energy) for _ in range(snapshots - 1))
         self.pool = Pool(data.new_zeros((snapshots * pool, *data.shape[1:])))
@@ -91,8 +93,8 @@ class Snapshot(Noise):
 
     @property
     def is_model(self) -> bool:
-        """Whether the noise is the model itself at every step: a single snapshot, refreshed every time."""
-        return self.rule.interval == self.snapshots == 1
+        """Whether the noise is the model itself: a single snapshot, refreshed at every step, or the end of training."""
+        return self.rule.interval == self.snapshots == 1 or self.rule.finishing
 
     @property
     def energy_gradients(self) -> int:  # type: ignore[override]
@@ -124,10 +126,10 @@ class Snapshot(Noise):
             raise InputError(f"cannot take {n} noise samples from a pool of {self.pool_size}: make the pool larger")
         if self._refreshed:
             self.chains.follow(self.frozen, generator)
-            if self.pool_size:
+            if self.pool_size and not self.rule.finishing:
                 self._fill_pool(data, generator)
             self._refreshed = False
-        if self.pool_size == 0:
+        if self.pool_size == 0 or self.rule.finishing:
             return PoolSample(self.chains.run(self.frozen, n, data, generator, condition), self.is_model)
         taken = self.pool.take(n, generator)
         return PoolSample(taken.x, self.is_model, taken)
@@ -165,7 +167,7 @@ class Snapshot(Noise):
         if not self.rule.due(step, separation):
             return
         # the newest snapshot takes the place of the oldest; one that no sample came from is dropped
-        if self.snapshots > 1 and not self._refreshed:
+        if self.snapshots > 1 and not (self._refreshed or self.rule.finishing):
             refresh(self.earlier[self._kept % (self.snapshots - 1)], self.frozen)
             self._kept += 1
         refresh(self.frozen, energy)

@@ -23,6 +23,7 @@ from adance.objectives.objective import ChainPlan, Recipe, Setting, Site
 from adance.objectives.resolve import (
     Sampler,
     resolve_buffer,
+    resolve_finish,
     resolve_interval,
     resolve_pool,
     resolve_ratio_temperature,
@@ -52,6 +53,7 @@ class _Adaptive(Recipe):
     normalize: bool = True
     energy_penalty: float = 0.0
     snapshots: int | None = None
+    finish: float | None = None
     center: bool | None = None
 
     def __post_init__(self) -> None:
@@ -62,6 +64,9 @@ class _Adaptive(Recipe):
         check_ratio_temperature(self.ratio_temperature or 0.0)
         check_real("energy_penalty", self.energy_penalty, 0)
         check_real("margin", self.margin or 0.0)
+        check_real("finish", self.finish or 0.0, 0)
+        if (self.finish or 0.0) > 1:
+            raise InputError(f"finish must be a share of the steps, at most 1, got {self.finish}")
         check_count("pool", self.pool or 0, 0)
         check_count("snapshots", 1 if self.snapshots is None else self.snapshots)
         if self.pool == 0 and (self.snapshots or 1) > 1:
@@ -112,7 +117,8 @@ class _Adaptive(Recipe):
         snapshots = self.snapshots or resolve_snapshots(contrast, center, interval, pool, setting)
         if snapshots > 1 and setting.conditional:
             raise InputError("a mixture of snapshots cannot be the noise of a conditional energy: set snapshots=1")
-        snapshot = SnapshotRecipe(sampler, start, rejuvenation, interval, pool, buffer, snapshots)
+        finish = resolve_finish(interval, setting) if self.finish is None else self.finish
+        snapshot = SnapshotRecipe(sampler, start, rejuvenation, interval, pool, buffer, snapshots, finish)
         temperature, margin = self.ratio_temperature, self.margin
         if temperature is None:
             temperature = resolve_ratio_temperature(contrast, center, snapshot, setting)
@@ -191,11 +197,15 @@ class AdaNCE(_Adaptive):
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: m: the noise is a mixture of the last m snapshots, whose log Z are assumed to be equal. By default 3
             for images at a fixed K over 10 with a fitted c, where it keeps the model from oscillating; otherwise 1.
+        finish: Share of the steps, at the end of training, that have K = 1, which is maximum likelihood. By default
+            0. It takes effect if the number of steps is known, as in
+            :class:`~adance.Trainer`.
         center: Fit c, by default if no ``margin`` is given and K is not 1 (where c is 0 anyway). ``False``: c is 0.
 
     Raises:
         InputError: ``interval``, ``noises``, ``buffer`` or ``snapshots`` is below 1, ``pool``, ``ratio_temperature`` or
-            ``energy_penalty`` below 0, ``rejuvenation`` outside [0, 1], or two of them exclude each other.
+            ``energy_penalty`` below 0, ``rejuvenation`` or ``finish`` outside [0, 1], or two of them exclude each
+            other.
     """
 
     sampler: Sampler = None
@@ -230,6 +240,7 @@ class AdaBRM(_Adaptive):
         normalize: Divide the loss by Ψ''(1).
         energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
         snapshots: As in :class:`AdaNCE`, by default 1 for a Ψ with unbounded weights.
+        finish: As in :class:`AdaNCE`.
         center: As in :class:`AdaNCE`.
 
     Raises:

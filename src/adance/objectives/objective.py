@@ -63,11 +63,13 @@ class Setting:
         event_shape: Shape of one event; one axis means a vector, more an image.
         batch_size: Rows of one training batch.
         conditional: Whether the energy takes a condition.
+        steps: The number of optimizer steps, if it is known.
     """
 
     event_shape: tuple[int, ...]
     batch_size: int
     conditional: bool = False
+    steps: int | None = None
 
     @property
     def vectors(self) -> bool:
@@ -114,6 +116,7 @@ class Recipe(Configurable, ABC):
         data: Tensor,
         *,
         batch_size: int | None = None,
+        steps: int | None = None,
         generator: torch.Generator | None = None,
         condition: Tensor | None = None,
         chains: ChainOptions | None = None,
@@ -124,6 +127,7 @@ class Recipe(Configurable, ABC):
             energy: The energy to be trained.
             data: Data ``(N, *event)`` in the energy's units, dtype and device; noises are fitted to them.
             batch_size: Rows of one training batch; by default N.
+            steps: Number of optimizer steps; without it, the end of training is like the rest.
             generator: Source of randomness.
             condition: One condition ``(1, *condition)`` of a conditional energy, to test it with.
             chains: How chains are computed; by default without compilation.
@@ -135,7 +139,7 @@ class Recipe(Configurable, ABC):
         refuse_hook_spectral_norm(energy)
         if condition is None and needs_condition(energy):
             raise InputError(f"{type(energy).__name__} is conditional: pass build() a condition to test it with")
-        setting = Setting(tuple(data.shape[1:]), batch_size or len(data), takes_condition(energy))
+        setting = Setting(tuple(data.shape[1:]), batch_size or len(data), takes_condition(energy), steps)
         site = Site(energy, data, setting, generator, condition, chains or ChainOptions())
         return self.build_for(site)
 

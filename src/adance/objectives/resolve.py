@@ -90,6 +90,11 @@ def resolve_interval(start: StartKind, setting: Setting) -> Interval:
     return "auto" if start == "reweighted" else defaults_of(setting.event_shape).interval
 
 
+def resolve_finish(interval: Interval, setting: Setting) -> float:
+    """The share of the steps, at the end, that have K = 1."""
+    return 0.0 if interval == 1 else defaults_of(setting.event_shape).finish
+
+
 def resolve_ratio_temperature(contrast: Bregman, center: bool, snapshot: SnapshotRecipe, setting: Setting) -> float:
     """T of the ratio."""
     chains = snapshot.sampler.temperature

@@ -24,6 +24,7 @@ class SnapshotRecipe:
         pool: Chains run at each refresh; 0 for fresh chains at every step.
         buffer: Number of chains in the buffer.
         snapshots: m, the number of snapshots in the mixture.
+        finish: The share of the steps, at the end, that have K = 1.
     """
 
     sampler: Kernel
@@ -33,6 +34,7 @@ class SnapshotRecipe:
     pool: int
     buffer: int
     snapshots: int = 1
+    finish: float = 0.0
 
     def plan(self, setting: Setting) -> ChainPlan:
         """The chains in training."""
@@ -57,4 +59,6 @@ class SnapshotRecipe:
         chains = ModelChains(frozen, self.sampler, starts, site.data, site.chains)
         if not site.setting.conditional:
             chains.check_units(frozen)
-        return Snapshot(frozen, chains, site.data, self.interval, self.pool, self.snapshots)
+        steps = site.setting.steps
+        last = None if steps is None or self.finish == 0 else round((1 - self.finish) * steps)
+        return Snapshot(frozen, chains, site.data, self.interval, self.pool, self.snapshots, last)

@@ -185,7 +185,7 @@ class Trainer:
             fit_base(sample)
         # first, since with several processes it copies the weights of the first to the others
         self.energy = self.accelerator.prepare(energy)
-        setting = Setting(self.data.event_shape, self.settings.batch_size, self.conditional)
+        setting = Setting(self.data.event_shape, self.settings.batch_size, self.conditional, self.settings.steps)
         self.recipe, plan = objective.resolve(setting), objective.chain_plan(setting)
         one = given(energy, self.condition)
         self.chains = chain_options(plan, one, sample, self.settings, self.profile.chain)
@@ -193,6 +193,7 @@ class Trainer:
             self.energy,
             sample,
             batch_size=self.settings.batch_size,
+            steps=self.settings.steps,
             generator=self.generator,
             condition=self.condition,
             chains=self.chains,
