@@ -19,7 +19,7 @@ from adance.training.ema import WeightAverage
 
 
 class Quadratic(nn.Module):
-    """An energy of one's own, whose first argument is not the shape of an event."""
+    """A user's energy, whose first argument is not the shape of an event."""
 
     def __init__(self, power=2):
         super().__init__()
@@ -197,7 +197,7 @@ def test_metrics_have_the_held_out_energy_and_the_rate(train, tmp_path, digits):
 def test_an_energy_that_does_not_say_how_it_was_made_is_given_again_to_open_the_run(points, tmp_path):
     settings = Settings(steps=3, batch_size=16)
     trainer = Trainer(Quadratic(), NCE(), points, settings, tmp_path / "run", show_progress=False)
-    with pytest.warns(UserWarning, match=r"cannot rebuild the energy: .*Quadratic does not remember"):
+    with pytest.warns(UserWarning, match=r"cannot rebuild the energy: .*Quadratic does not record"):
         run = trainer.fit()
     with pytest.raises(
         InputError, match=r"the energy, because .*Quadratic did not record .* Pass the energy: adance\.load"
