@@ -30,7 +30,7 @@ class Settings:
             gradients changes from snapshot to snapshot (docs/long-intervals.md). The thesis uses 0.999.
         schedule: Schedule of the learning rate. ``inverse``: constant, then proportional to ``decay_after/step``, which
             does not depend on ``steps``, so that a run can be extended; ``constant``; ``linear`` or ``cosine``:
-            constant for the first half of ``steps``, then falling to 2% of ``lr``.
+            constant for the first half of ``steps``, then falling to 0.02 times ``lr``.
         decay_after: The step at which ``inverse`` starts to fall.
         warmup: Steps over which the learning rate rises from 0.
         grad_clip: Bound on the norm of the gradient of the energy's weights; none by default. A learned log Z and an
