@@ -336,10 +336,10 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
 
     with pytest.raises(InputError, match="tracker 'crystal ball' is not installed"):
         Trainer(*parts("nce"), points, trackers=["crystal ball"])
-    told = []
-    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, config: told.append(name))
-    monkeypatch.setattr(Accelerator, "log", lambda self, row, step: told.append(step))
-    monkeypatch.setattr(Accelerator, "end_training", lambda self: told.append("end"))
+    calls = []
+    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, config: calls.append(name))
+    monkeypatch.setattr(Accelerator, "log", lambda self, row, step: calls.append(step))
+    monkeypatch.setattr(Accelerator, "end_training", lambda self: calls.append("end"))
     settings = Settings(steps=4, batch_size=16, log_every=2)
     trainer = Trainer(*parts("nce"), points, settings, tmp_path / "run", show_progress=False)
     trainer.reporter.tracked = True
@@ -347,7 +347,7 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
     resumed = Trainer.resume(tmp_path / "run", points, steps=6, show_progress=False)
     resumed.reporter.tracked = True
     resumed.fit()
-    assert told == ["adance", 2, 4, "end", "adance", 6, "end"]
+    assert calls == ["adance", 2, 4, "end", "adance", 6, "end"]
 
 
 def test_noise_and_base_are_fitted_to_rows_from_all_over_a_sorted_set(tmp_path):
