@@ -2,8 +2,8 @@
 
     python benchmarks/density2d.py [--sets 8gaussians,…] [--objectives NCE,…] [--seeds 0,1,2] [--jobs 2] [--table]
 
-One net, one number of optimiser steps, one batch size. One JSON file a run is kept in benchmarks/results/density2d, so
-an interrupted study goes on where it stopped. At the end: a table in docs/density2d.md, and a picture of the learned
+One net, one number of optimizer steps, one batch size. One JSON file a run is kept in benchmarks/results/density2d, so
+an interrupted study resumes where it stopped. At the end: a table in docs/density2d.md, and a picture of the learned
 densities (rows objectives, columns sets) in docs/images/density2d.png.
 """
 
@@ -126,7 +126,7 @@ def shown_grid(name: str) -> Tensor:
 
 
 def keep_picture(path: Path, density: Tensor) -> None:
-    """A density over :func:`shown_grid`, 1 its truth's greatest value, as a grey picture with the y axis upwards."""
+    """A density over :func:`shown_grid`, 1 its truth's greatest value, as a gray picture with the y axis upwards."""
     pixels = (density.view(160, 160).T.flip(0).clamp(0, 1) * 255).round().to(torch.uint8)
     Image.fromarray(pixels.numpy()).save(path, optimize=True)
 

@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def gaps(x: Tensor, interval: int, snapshots: int, seed: int) -> dict[int, float]:
-    """How far noise lies above data, by the number of refreshes since it was drawn."""
+    """How far noise is above data, by the number of refreshes since it was drawn."""
     torch.manual_seed(seed)
     energy, generator = adance.MLP(x.shape[1:]), torch.Generator().manual_seed(seed)
     recipe = adance.AdaNCE(interval=interval, snapshots=snapshots)

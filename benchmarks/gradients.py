@@ -2,7 +2,7 @@
 
     python benchmarks/gradients.py [--seed 0]
 
-A model of digits is trained by the default recipe for 2,000 steps. From there it goes on for twelve intervals of K =
+A model of digits is trained by the default recipe for 2,000 steps. From there it continues for twelve intervals of K =
 50, with the thesis's recipe and with the default's ratio, one snapshot at a time. In the last eight, after 0 to 49
 steps, on average: the effective share of the weights of noise; the noise of the gradient of a batch of 128, relative to
 the length of the mean gradient; the cosine between the mean gradient and likelihood's, with chains of the model as it
@@ -141,8 +141,8 @@ def short_run_bias(energy: nn.Module, run: adance.Run, x: Tensor) -> str:
     said = [f"{steps}: {cosine_similarity(short, other, dim=0):.2f}" for steps, other in found.items()]
     lengths = [f"{other.norm() / short.norm():.1f}" for other in found.values()]
     return (
-        "Likelihood's gradient with chains of 30 steps from the buffer, and with chains that go on; cosine after so "
-        f"many steps in all: {', '.join(said)}; length relative to the short ones': {', '.join(lengths)}."
+        "Likelihood's gradient with chains of 30 steps from the buffer, and with chains that continue; cosine after "
+        f"this many steps in all: {', '.join(said)}; length relative to the short ones': {', '.join(lengths)}."
     )
 
 

@@ -3,10 +3,10 @@
     python benchmarks/intervals.py [--data digits|FILE.npz] [--seeds 0,1,2] [--jobs 2] [--only NAME,…] [--table]
     python benchmarks/intervals.py --quick
 
-Trains by every recipe below on a labelled set of images and measures Fréchet distances of 1,000 fresh samples to the
+Trains by every recipe below on a labeled set of images and measures Fréchet distances of 1,000 fresh samples to the
 held-out images, in a classifier's features, along training. Recipes differ in how long a chain from noise should be: it
 is looked at after 30 to 300 steps. The quality is the distance at the best of these lengths, in the mean of the last
-three evaluations. One JSON file a run in benchmarks/results/intervals, so an interrupted study goes on where it
+three evaluations. One JSON file a run in benchmarks/results/intervals, so an interrupted study resumes where it
 stopped. At the end tables of the digits and of mnist14 (what benchmarks/mnist14.py writes) go into
 docs/long-intervals-appendix.md, with a bootstrap 90 % interval of the quality relative to the thesis's K = 1, and a
 picture of quality against gradients next to it. ``--quick``: 2,000 steps of five recipes, one seed;
@@ -112,7 +112,7 @@ TITLES = {name: recipe.title for name, recipe in RECIPES.items()}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="digits", help="a labelled set of images, by name or file")
+    parser.add_argument("--data", default="digits", help="a labeled set of images, by name or file")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--jobs", type=int, default=2, help="processes, one thread each")
     parser.add_argument("--only", help="recipes, by commas; by default all, and five with --quick")
@@ -137,7 +137,7 @@ def main() -> None:
 
 
 def quick(names: Sequence[str], source: str, jobs: int) -> None:
-    """A look at what the recipes do, in ten minutes: a table, and a picture beside the results."""
+    """A look at what the recipes do, in ten minutes: a table, and a picture next to the results."""
     rows = Parallel(jobs)(delayed(train)(name, source, 0, QUICK_STEPS * RECIPES[name].steps // STEPS) for name in names)
     found = {REFERENCE: [], **{name: [row] for name, row in zip(names, rows, strict=True)}}
     print(figures.table(found, TITLES, QUICK_STEPS))

@@ -3,7 +3,7 @@
     python benchmarks/intervals2d.py [--sets 8gaussians,rings] [--only K50,auto,…] [--seeds 0,1,2] [--jobs 2] [--table]
 
 Trains AdaNCE as benchmarks/density2d.py does, by every recipe below: Kullback-Leibler divergence by integration on a
-grid. One JSON file a run in benchmarks/results/intervals2d, so an interrupted study goes on where it stopped. At the
+grid. One JSON file a run in benchmarks/results/intervals2d, so an interrupted study resumes where it stopped. At the
 end a table in docs/long-intervals-appendix.md.
 """
 

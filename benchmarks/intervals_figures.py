@@ -84,7 +84,7 @@ def done(rows: Rows) -> list[Mapping[str, Any]]:
 
 
 def quality(row: Mapping[str, Any], steps: str | None = None) -> float:
-    """Mean of the last evaluations, of chains of so many steps or at the best of all lengths."""
+    """Mean of the last evaluations, of chains of this many steps or at the best of all lengths."""
     return statistics.mean(distance(point, steps) for point in row["curve"][-LAST:])
 
 

@@ -29,7 +29,7 @@ TURN, EVERY, WARM = 400, 100, 200
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="digits", help="a labelled set of images, by name or file")
+    parser.add_argument("--data", default="digits", help="a labeled set of images, by name or file")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", default=f"{NAMES},{LONGER}", help="recipes, by commas")
     args = parser.parse_args()

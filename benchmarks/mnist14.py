@@ -21,7 +21,7 @@ def write_mnist14(source: str, out: Path) -> Path:
     if not out.exists():
         data = adance.load_data(source)
         if data.event_shape != (1, 28, 28) or data.train_labels is None:
-            raise SystemExit(f"{source} has events of {data.event_shape}: MNIST's are labelled and (1, 28, 28)")
+            raise SystemExit(f"{source} has events of {data.event_shape}: MNIST's are labeled and (1, 28, 28)")
         arrays = {}
         for split, labels in (("train", data.train_labels), ("test", data.test_labels)):
             rows = torch.arange(len(labels))

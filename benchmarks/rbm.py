@@ -1,4 +1,4 @@
-"""A restricted Boltzmann machine beside scikit-learn's BernoulliRBM: exact log-likelihood and time.
+"""A restricted Boltzmann machine compared with scikit-learn's BernoulliRBM: exact log-likelihood and time.
 
     python benchmarks/rbm.py [--seeds 0,1,2]
 

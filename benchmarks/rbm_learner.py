@@ -35,7 +35,7 @@ def train_rbm(
     """Raise the likelihood of ``data`` by gradient steps, one a batch.
 
     The step adds ``learning_rate`` times the positive less the negative phase. The negative phase is over
-    ``batch_size`` chains, moved by ``gibbs_steps`` sweeps of block Gibbs at each step: chains that go on from step to
+    ``batch_size`` chains, moved by ``gibbs_steps`` sweeps of block Gibbs at each step: chains that persist from step to
     step (``pcd``), or that start from the batch (``cd``). Each epoch goes through the data in a new order; rows that do
     not fill the last batch are left out of it.
 

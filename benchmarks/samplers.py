@@ -1,4 +1,4 @@
-"""How much is a sampler's gradient worth? Effective samples per gradient and per second, beside other libraries.
+"""How much is a sampler's gradient worth? Effective samples per gradient and per second, compared with other libraries.
 
     python benchmarks/samplers.py [--chains 64] [--steps 4000] [--repeats 3] [--write]
 
@@ -6,7 +6,7 @@ Runs the same kernels at the same settings on the same targets from the same exa
 blackjax, as far as they are installed (``pip install adance[bench]``), one thread each, in float32, and keeps every
 position. Step sizes are those that adance's adaptation finds for a kernel on a target; jitter is off. The effective
 sample size is arviz's (bulk), of the watched coordinate that mixes worst, all chains together; where chains hardly mix
-it is rough, so the squared jump of the watched coordinates per gradient stands beside it, which is exact to a percent
+it is rough, so the squared jump of the watched coordinates per gradient is next to it, which is exact to a percent
 and equal for equal kernels. Gradients are counted where they are evaluated, but for blackjax, which evaluates one a
 leapfrog step and one a MALA step. Times are processor seconds, the median of the repeats; compilation, blackjax's
 and ours, is left out. Prints a Markdown table; --write puts it into docs/samplers.md.

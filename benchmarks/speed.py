@@ -1,8 +1,8 @@
-"""How long do a step of a chain and a training step take, beside other libraries and what the machine can do?
+"""How long a step of a chain and a training step take, compared with other libraries and what the machine can do.
 
     python benchmarks/speed.py [--threads 2] [--repeats 7] [--device cpu] [--only chains|training|growth] [--write]
 
-The same networks (architectures A and C with spectral normalisation, batch 128; an MLP 2-128-128-1, batch 256), the
+The same networks (architectures A and C with spectral normalization, batch 128; an MLP 2-128-128-1, batch 256), the
 same steps, in one process, as far as the libraries are installed (``pip install '.[bench]'``). Contestants take
 turns and a number is the median of its turns; ratios are of medians. On the CPU everything is measured twice: with the
 system's memory as it comes, and kept between steps as adance's training keeps it. Ratios compare what users of each

@@ -1,12 +1,12 @@
-"""The thesis's table 5.2 and figures 3.1 to 3.3 and 5.3: what K, rejuvenation and spectral normalisation do.
+"""The thesis's table 5.2 and figures 3.1 to 3.3 and 5.3: what K, rejuvenation and spectral normalization do.
 
     python benchmarks/thesis.py --scale small      # digits and MNIST at 14 × 14, two CPU cores
     python benchmarks/thesis.py --scale full       # MNIST, CIFAR-10 and CelebA as in configs/thesis, a GPU
 
 Small: AdaNCE as the thesis has it (ratio at temperature 1, no margin, fresh noise every step) at K = 1, 5, 10, 20, 50
-and, beside it, the library's defaults at the same K; Fréchet distances of 1,000 samples to the held-out images in the
-features of benchmarks/digits.py; on digits, long-run samples at five rejuvenation rates; and the gradient norm v with
-and without spectral normalisation. Started again, it goes on where it stopped: run folders are in --out, with
+and, for comparison, the library's defaults at the same K; Fréchet distances of 1,000 samples to the held-out images in
+the features of benchmarks/digits.py; on digits, long-run samples at five rejuvenation rates; and the gradient norm v
+with and without spectral normalization. Started again, it resumes where it stopped: run folders are in --out, with
 what was measured of each. Tables go into docs/thesis.md and figures into docs/images. Full: the same sweeps
 with the configs' own data, measured by ``adance evaluate``, with tables and pages left in --out.
 """
@@ -63,7 +63,7 @@ def intervals(args: argparse.Namespace, name: str, data: str) -> None:
     steps, seeds = args.steps or SMALL_STEPS[name], f"seed={args.seeds}"
     thesis = config(args, f"{name}-thesis", data, steps, {**THESIS}, **THESIS_LOOP)
     sweep(args, thesis, over("objective.interval", INTERVALS), seeds)
-    # at K = 1 both are maximum likelihood: r is 0 whatever its temperature
+    # at K = 1 both are maximum likelihood: r is 0 at any temperature
     default = config(args, f"{name}-default", data, steps, {})
     sweep(args, default, over("objective.interval", INTERVALS[1:]), seeds)
     judge = digits.Judge(adance.load_data(data))
@@ -75,7 +75,7 @@ def intervals(args: argparse.Namespace, name: str, data: str) -> None:
 
 
 def norms(args: argparse.Namespace) -> None:
-    """Figures 3.2 and 3.3: the gradient norm v, without and with spectral normalisation."""
+    """Figures 3.2 and 3.3: the gradient norm v, without and with spectral normalization."""
     # a small convolutional net at ten times the learning rate shows early what large ones show late
     faster = {"energy": {"class_path": "adance.ConvNet"}, "lr": 1e-3, "log_every": 10}
     file = config(args, "norms", "digits", NORM_STEPS, {**THESIS, "interval": 1}, **THESIS_LOOP, **faster)
@@ -137,7 +137,7 @@ def sweep(
 
 
 def measured(folder: Path, judge: digits.Judge) -> dict[int, list[dict[str, object]]]:
-    """For each K, the measures of its runs: those kept beside them, and else measured now."""
+    """For each K, the metrics of its runs: those kept with them, or else measured now."""
     found: dict[int, list[dict[str, object]]] = {}
     for outcome in SweepFolder(folder).outcomes():
         kept = folder / outcome.name / "measured.json"

@@ -1,4 +1,4 @@
-"""Densities known exactly, and how well HMC finds their means: a check of any sampler of one's own.
+"""Densities known exactly, and how well HMC finds their means: a check of any sampler of your own.
 
 python examples/densities.py
 """

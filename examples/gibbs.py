@@ -2,8 +2,8 @@
 
     python examples/gibbs.py
 
-Eight units on a ring, each pulled towards its neighbours. All four kernels agree with enumeration on the mean product
-of neighbours.
+Eight units on a ring, each pulled towards its neighbors. All four kernels agree with enumeration on the mean product
+of neighbors.
 """
 
 import torch

@@ -3,7 +3,7 @@
     python examples/hopfield.py [PICTURE]
 
 One digit of each class is stored. The network is then given the upper half of each and finds the rest. The picture has
-three rows: what was stored, what was given (grey: missing), and what was recalled.
+three rows: what was stored, what was given (gray: missing), and what was recalled.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Metropolis without gradients: a random walk that adapts its steps, and a proposal of one's own.
+"""Metropolis without gradients: a random walk that adapts its steps, and a proposal of your own.
 
     python examples/metropolis.py
 

@@ -130,7 +130,7 @@ def test_missing_class_path_is_refused():
 
 @pytest.mark.parametrize("args", [{"stepz": 3}, {"steps": "many"}])
 def test_wrong_arguments_are_refused(args):
-    with pytest.raises(InputError, match="cannot make"):
+    with pytest.raises(InputError, match="cannot construct"):
         build({"class_path": "adance.samplers.Langevin", "init_args": args}, Kernel)
 
 
@@ -148,7 +148,7 @@ def test_arguments_that_are_no_mapping_of_names_are_refused(args):
     ],
 )
 def test_any_error_of_a_constructor_is_reported(config, kind):
-    with pytest.raises(InputError, match="cannot make adance"):
+    with pytest.raises(InputError, match="cannot construct adance"):
         build(config, kind)
 
 

@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     if args[0] not in COMMANDS:
         with log_to_stderr(log_level(args)):
-            return _fail(f"unknown command {args[0]!r}; one of {', '.join(COMMANDS)}", BAD_INPUT)
+            return _fail(f"unknown command {args[0]!r}. Available: {', '.join(COMMANDS)}", BAD_INPUT)
     with process_settings(log_level(args)):
         return _run(args[0], args[1:])
 
@@ -82,7 +82,7 @@ def _help() -> str:
         "usage: adance COMMAND [options]\n\n"
         "Energy-based models, trained by distinguishing data from noise.\n\n"
         f"commands:\n{lines}\n\n"
-        "options:\n  -h, --help  show this help; 'adance COMMAND --help' shows a command's\n"
+        "options:\n  -h, --help  show this help; for the options of a command: adance COMMAND --help\n"
         "  --version   show the version\n\n"
         "exit status: 0 done, 2 bad input, 3 training diverged, 130 interrupted"
     )

@@ -53,7 +53,9 @@ def describe(made: object) -> dict[str, Any]:
     args = getattr(made, "init_args", None)
     if args is None:
         name = class_path(type(made))
-        raise InputError(f"{name} does not remember its constructor's arguments: adance.remember(it, {{name: value}})")
+        raise InputError(
+            f"{name} does not record its constructor arguments (inherit Configurable or call adance.remember)"
+        )
     made_defaults = {name: getattr(made, name) for name in default_factories(type(made)) if name not in args}
     plain = {name: as_plain(value) for name, value in {**args, **made_defaults}.items()}
     return {"class_path": class_path(type(made)), "init_args": plain}
@@ -73,21 +75,21 @@ def build(config: Mapping[str, Any], *kinds: type[T]) -> T:
         given = {}
     if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
         wanted = "init_args must be a mapping of names to values"
-        raise InputError(f"cannot make {class_path(found)}: {wanted}, got {given!r}")
+        raise InputError(f"cannot construct {class_path(found)}: {wanted}, got {given!r}")
     args = {name: _built(value, known.get(name)) for name, value in given.items()}
     try:
         made = found(**args)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # a constructor can raise anything
-        raise InputError(f"cannot make {class_path(found)}: {error}") from None
+        raise InputError(f"cannot construct {class_path(found)}: {error}") from None
     if not isinstance(made, Configurable):
         remember(made, args)
     return made
 
 
 def class_path(made_from: type) -> str:
-    """Where the class is to be had, in the shortest of its packages that has it: that stays when files are moved."""
+    """The shortest import path of the class, which stays valid when files are moved."""
     parts = made_from.__module__.split(".")
     for length in range(1, len(parts) + 1):
         package = ".".join(parts[:length])

@@ -30,7 +30,7 @@ def fork_rng(seed: int) -> Iterator[None]:
 def drawing_from(generator: torch.Generator | None) -> Iterator[None]:
     """What is drawn inside from the global generator of the generator's device comes from ``generator`` instead.
 
-    ``generator`` goes on where the draws stopped, and the global one is left as it was; nothing waits for the device.
+    ``generator`` continues where the draws stopped, and the global one is left as it was; nothing waits for the device.
     With ``None`` the global generator itself is used.
     """
     if generator is None:

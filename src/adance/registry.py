@@ -118,7 +118,7 @@ def find_class(path: object, *kinds: type[T], words: Collection[str] = ()) -> ty
         return found
     found = _import(path, "class")
     if not (isinstance(found, type) and any(_is_concrete(found, kind) for kind in kinds)):
-        abstract = " that can be made: it is abstract" if inspect.isabstract(found) else ""
+        abstract = " that can be constructed: it is abstract" if inspect.isabstract(found) else ""
         raise InputError(f"{path} is not {_one_of(kinds)}{abstract}")
     return found
 
@@ -204,7 +204,7 @@ def _one_of(kinds: Collection[type]) -> str:
 def _unknown(name: str, kinds: Collection[type], words: Collection[str]) -> str:
     room = next((room for room in ROOMS if name in _exports(room)), None)
     if room is not None:
-        return f"{name} of {room} is not {_one_of(kinds)} that can be made"
+        return f"{name} of {room} is not {_one_of(kinds)} that can be constructed"
     known = [*words, *registered(*kinds)]
     kind = " or ".join(map(kind_name, kinds))
     one_of = f"give one of {', '.join(known)}, or the path of a class" if known else "give the path of a class"

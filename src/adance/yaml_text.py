@@ -40,7 +40,7 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"cannot read {where}: {' '.join(str(error).split())}") from None
     if not (isinstance(held, dict) and all(isinstance(name, str) for name in held)):
-        raise InputError(f"cannot read {where}: it must hold settings, each as name: value")
+        raise InputError(f"cannot read {where}: it must contain settings, each as name: value")
     return held
 
 

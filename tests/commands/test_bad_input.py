@@ -29,7 +29,7 @@ class Normed(Column):
         self.net = nn.Sequential(nn.Flatten(), nn.Linear(64, 4), nn.BatchNorm1d(4), nn.Linear(4, 1), nn.Flatten(0))
 
 
-class Colour(Column):
+class Color(Column):
     def __init__(self, event_shape):
         super().__init__(event_shape)
         self.net = nn.Sequential(nn.Conv2d(3, 2, 8), nn.Flatten(), nn.Linear(2, 1), nn.Flatten(0))
@@ -65,7 +65,7 @@ TRAIN = [
     ("--objective adance", "(did you mean AdaNCE?)"),
     ("--data mooons", "neither a known name nor a readable path (did you mean moons?); use a name (digits,"),
     ("--objective odd_nets.Nope", "--objective: cannot find the class 'odd_nets.Nope': module 'odd_nets' has no"),
-    ("--objective MLP", "--objective: MLP of adance.energies is not an objective that can be made"),
+    ("--objective MLP", "--objective: MLP of adance.energies is not an objective that can be constructed"),
     ("--energy ConvNte", "no energy is called 'ConvNte' (did you mean ConvNet?)"),
     ("--energy Nope", "--energy: no energy is called 'Nope'"),
     ("--energy odd_nets.Nope", "--energy: cannot find the class 'odd_nets.Nope'"),
@@ -78,7 +78,7 @@ TRAIN = [
     ("--objective.qqq 3", "'qqq' is not accepted; AdaNCE takes sampler, interval"),
     ("--objective.sampler.stepz 3", "'stepz' is not accepted (did you mean steps?); Langevin takes steps, step_size,"),
     ("--objective.noise.noises 3", "'noise.noises' is not accepted"),
-    ("--objective NCE --objective.noise.components 3", "--objective.noise.components: name a class first, with"),
+    ("--objective NCE --objective.noise.components 3", "--objective.noise.components: choose a class first, with"),
     ("--objective NCE --objective.noise gausian", "no noise is called 'gausian' (did you mean gaussian?); give one of"),
     ("--energy.hidden", "--energy.hidden: the value is missing, as in --energy.hidden=VALUE"),
     ("--trust", "'' is not the name of a module"),
@@ -92,7 +92,7 @@ TRAIN = [
     ("--compile=", "--compile: expected one of 'auto', 'on', 'off' or true or false; got ''"),
     ("--lr fast", "--lr: expected a number; got 'fast'"),
     ("--flip 3", "--flip: expected true or false; got '3'"),
-    ("--energy.hidden wide", "--energy.hidden: expected a list [a whole number, …]; got 'wide'"),
+    ("--energy.hidden wide", "--energy.hidden: expected a list in brackets, [a whole number, …]; got 'wide'"),
     (
         "--energy.activation tanh",
         "--energy.activation: expected one of 'leaky_relu', 'relu', 'silu', 'softplus' or null; got",
@@ -100,7 +100,7 @@ TRAIN = [
     ("--steps -1", "steps must be 0 or more, got -1"),
     ("--batch_size 0", "batch_size must be more than 0, got 0"),
     ("--lr 0", "lr must be more than 0, got 0.0"),
-    ("--betas [0.5]", "--betas: expected a list [a number, a number]; got '[0.5]'"),
+    ("--betas [0.5]", "--betas: expected a list in brackets, [a number, a number]; got '[0.5]'"),
     ("--betas [0.5,1]", "betas must be two numbers in [0, 1)"),
     ("--schedule stairs", "--schedule: expected one of 'inverse', 'constant', 'linear', 'cosine'"),
     ("--decay_after 0", "decay_after must be more than 0, got 0"),
@@ -123,8 +123,8 @@ TRAIN = [
     ("--objective.buffer 99999999999999999999", "buffer must be a whole number of at least 1"),
     ("--objective.ratio_temperature 1e400", "ratio_temperature must be a finite number of at least 0, got inf"),
     ("--lr 1e400", "lr must be finite, got inf"),
-    ("--data=", "--out and --data are paths or names, not empty"),
-    ("--energy.hidden [0]", "hidden must be widths of at least 1, got [0]"),
+    ("--data=", "--out and --data must not be empty"),
+    ("--energy.hidden [0]", "hidden must be widths, each at least 1, got [0]"),
     ("--objective.pool 33", "a buffer of 32 is smaller than the 33 chains that run at a time"),
     ("--objective.pool 8", "pool=8 is smaller than the 16 noise samples of a batch: use at least 16"),
     (
@@ -172,7 +172,7 @@ def test_a_config_that_is_no_text(tiny, tmp_path, bytes_under):
     [
         ("odd_nets.Column", "the energy returned shape (2, 1) for 2 events; it must return shape (2,)"),
         ("odd_nets.Normed", "the energy has batch normalization (net.2: BatchNorm1d)"),
-        ("odd_nets.Picky", "--energy: cannot be made for events of shape (1, 8, 8): only squares"),
+        ("odd_nets.Picky", "--energy: cannot be constructed for events of shape (1, 8, 8): only squares"),
         ("torch.nn.Flatten", "the energy does not accept events of shape (1, 8, 8) of digits"),
         ("odd_nets.Whole", "the energy returned shape () for 2 events"),
     ],
@@ -187,7 +187,7 @@ def test_energies_that_are_none(energy, message, adance, nets, bytes_under):
 
 def test_one_channel_and_three_are_both_named(adance, nets, bytes_under):
     before = bytes_under()
-    answer = adance("train", "--energy", "odd_nets.Colour", "--out", "run", "--device", "cpu")
+    answer = adance("train", "--energy", "odd_nets.Color", "--out", "run", "--device", "cpu")
     assert answer.status == 2
     assert "events of shape (1, 8, 8) of digits" in answer.error
     assert "3 channels" in answer.error
@@ -272,12 +272,12 @@ def test_sample(adance, trained_run, rows, tmp_path, bytes_under):
         ("space --out x.png", "events of shape (3,) have no picture; use --out FILE.csv or FILE.npz"),
         ("run --out x.csv", "--out x.csv: images are written as .png or .npz"),
         ("run --out mask.npy/x.npz", "cannot write mask.npy/x.npz"),
-        ("run --n 0", "cannot draw 0 samples; n must be at least 1"),
+        ("run --n 0", "n must be at least 1 and less than 2**31, got 0"),
         (
             "run --n 99999999999999999999",
-            "cannot draw 99999999999999999999 samples; n must be at least 1 and less than 2**31",
+            "n must be at least 1 and less than 2**31, got 99999999999999999999",
         ),
-        ("run --n 99999999999999999999 --mask left", "cannot draw 99999999999999999999 samples"),
+        ("run --n 99999999999999999999 --mask left", "less than 2**31, got 99999999999999999999"),
         ("run --seed 99999999999999999999", "seed must be 0 or more and less than 2**63, got 99999999999999999999"),
         ("run --seed -1", "seed must be 0 or more"),
         ("run --out run.npz/../run/.png/", "samples are written as .png, .npz or .csv"),

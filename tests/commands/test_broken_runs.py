@@ -11,7 +11,7 @@ def test_resuming(adance, trained_run, tmp_path, bytes_under):
     for argv, message in [
         (("empty",), "empty is not a run folder: it has no config.yaml"),
         (("nope",), "nope is not a run folder"),
-        (("run", "--lr", "0.1"), "--lr cannot change when resuming; only --device, --profile, --quiet, --resume"),
+        (("run", "--lr", "0.1"), "--lr cannot change when resuming. Allowed: --device, --profile, --quiet, --resume"),
         (("run", "--energy.hidden=[4]", "--data", "moons"), "--data, --energy.hidden cannot change"),
         (("run", "--out", "other"), "--out cannot change"),
         (("run", "--config", "run/config.yaml"), "--config cannot change"),
@@ -28,7 +28,7 @@ def test_resuming(adance, trained_run, tmp_path, bytes_under):
     ("old", "new", "message"),
     [
         ("", "- 1\n", "cannot read"),
-        ("steps: 6", "stairs: 6", "needs energy, objective, steps"),
+        ("steps: 6", "stairs: 6", "must contain energy, objective and steps"),
         ("steps: 6", "steps: six", "steps must be a whole number, got six"),
         ("batch_size: 16", "batch_size: 0", "batch_size must be more than 0"),
         (
@@ -39,7 +39,7 @@ def test_resuming(adance, trained_run, tmp_path, bytes_under):
         ("class_path: adance.MLP", "class_path: no.Net", "no.Net is not a class of adance: add --trust no (or"),
         ("class_path: adance.MLP", "path: x", "cannot find the class"),
         ("class_path: adance.AdaNCE", "class_path: os.mkdir", "os.mkdir is not a class of adance"),
-        ("    hidden:", "    hiden: 3\n    hidden:", "cannot make adance.MLP"),
+        ("    hidden:", "    hiden: 3\n    hidden:", "cannot construct adance.MLP"),
         ("data: digits", "data: nope", "data source 'nope'"),
         ("data: digits", "data: null", "cannot load the data, which were in memory"),
     ],

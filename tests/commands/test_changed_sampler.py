@@ -49,7 +49,7 @@ def test_the_default_is_that_of_the_data(adance, tmp_path):
     assert (found["init_args"]["steps"], found["init_args"]["step_size"]) == (3, 0.01)
     sample = ("sample", "run", "--n", "2", "--out", "x.npz")
     assert adance(*sample, "--sampler.step_size", "0.1").status == 0
-    assert "the default is MALA, which takes steps, step_size" in adance(*sample, "--sampler.stepz", "3").error
+    assert "the default sampler is MALA, which takes steps, step_size" in adance(*sample, "--sampler.stepz", "3").error
 
 
 def test_a_file_and_options_add_up_in_order(adance, tmp_path):

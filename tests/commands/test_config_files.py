@@ -103,7 +103,7 @@ def test_null_for_the_default_kernel(adance):
 def test_a_constructor_that_overflows(adance):
     answer = adance("train", "--data", "digits", "--energy", "ConvNet", "--energy.width", ".inf", "--out", "run")
     assert answer.status == 2
-    assert "--energy: cannot make adance.ConvNet: " in answer.error
+    assert "--energy: cannot construct adance.ConvNet: " in answer.error
 
 
 @pytest.fixture

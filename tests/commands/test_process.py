@@ -73,7 +73,7 @@ def test_everything_is_undone_at_the_end(capsys):
     assert main(["nothing"]) == 2
     assert (LOG.level, LOG.handlers, warnings.showwarning) == before
     LOG.info("not shown")
-    assert capsys.readouterr().err == "adance: error: unknown command 'nothing'; one of " + ", ".join(
+    assert capsys.readouterr().err == "adance: error: unknown command 'nothing'. Available: " + ", ".join(
         ["train", "sample", "evaluate", "score", "sweep", "report\n"]
     )
 

@@ -22,7 +22,7 @@ from adance.contrasts import (
 from adance.errors import InputError
 from adance.registry import trust
 
-# Ψ(u) as the textbooks write it, beside the contrast that claims to be it.
+# Ψ(u) as the textbooks write it, next to the contrast that should equal it.
 PSI = {
     "logistic": (Logistic(3), lambda u: u * u.log() - (3 + u) * (3 + u).log()),
     "kl": (KL(), lambda u: u * u.log() - u),

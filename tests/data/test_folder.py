@@ -39,7 +39,7 @@ def test_flat_folder(tmp_path):
 def test_grey_folder_with_classes(tmp_path):
     for name in ("cat/1.png", "cat/2.jpg", "dog/1.webp", "dog/2.png"):
         picture(tmp_path / name, mode="L" if name.endswith("g") else "RGB")
-    assert read_folder(tmp_path).train.shape == (4, 3, 5, 6)  # webp has no grey mode, so all become RGB
+    assert read_folder(tmp_path).train.shape == (4, 3, 5, 6)  # webp has no gray mode, so all become RGB
     (tmp_path / "dog/1.webp").unlink()
     splits = read_folder(tmp_path)
     assert splits.train.shape == (3, 1, 5, 6)

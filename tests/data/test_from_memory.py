@@ -144,7 +144,7 @@ def test_frames_that_are_refused():
     refused("row 1", "column 'a'", "missing", frame=missing)
     refused("'class', 'label'", frame=pd.DataFrame({"class": [1, 2], "label": [1, 2], "a": [1, 2]}))
     refused("empty", frame=pd.DataFrame())
-    refused("labels alone", frame=pd.DataFrame({"y": [1, 2]}))
+    refused("only labels", frame=pd.DataFrame({"y": [1, 2]}))
     numbers = frame[["a", "b"]]
     refused("('a', 'b')", "('b', 'a')", x_train=numbers, x_test=frame[["b", "a"]])
     refused("labels are given twice", x_train=numbers.assign(y=1), y_train=[1, 2, 3])

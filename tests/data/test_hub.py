@@ -57,8 +57,8 @@ def test_faces_and_the_environment_variable(hub, tmp_path, monkeypatch):
     data = load_data("celeba")
     assert data.event_shape == (3, 32, 32)
     assert data.train_labels is None
-    centre = Image.fromarray(arrays[0][39:179, 19:159]).resize((32, 32), Image.Resampling.BICUBIC)
-    assert torch.equal(data.train[0].permute(1, 2, 0), torch.from_numpy(np.array(centre)))
+    center = Image.fromarray(arrays[0][39:179, 19:159]).resize((32, 32), Image.Resampling.BICUBIC)
+    assert torch.equal(data.train[0].permute(1, 2, 0), torch.from_numpy(np.array(center)))
     small = load_data("celeba", image_size=16).describe()
     assert small["event_shape"] == [3, 16, 16]
     assert load_for_model("celeba", small).shape == (6, 3, 16, 16)

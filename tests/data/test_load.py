@@ -109,10 +109,10 @@ def test_integers_that_are_nearly_black_on_their_scale_are_named(tmp_path, recwa
     np.save(tmp_path / "bytes.npy", R.integers(0, 256, (6, 4, 4)))
     described = load_data(tmp_path / "bytes.npy").describe()
     assert not recwarn
-    told = "integer images reach only 16 on the scale 0..255 and are nearly black"
-    with pytest.warns(UserWarning, match=told):
+    expected = "integer images reach only 16 on the scale 0..255 and are nearly black"
+    with pytest.warns(UserWarning, match=expected):
         assert load_data(tmp_path / "sixteenths.npy").batch(torch.arange(2)).max() < -0.8
-    with pytest.warns(UserWarning, match=told):
+    with pytest.warns(UserWarning, match=expected):
         load_for_model(tmp_path / "sixteenths.npy", described)
 
 

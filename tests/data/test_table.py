@@ -76,7 +76,7 @@ def test_layouts(written, text, rows, labels):
         ("class,target,b\n1,2,3\n", ["'class', 'target'"]),
         ("a,class\n1,\n2,g\n", ["line 2", "'class'", "label is empty"]),
         ("a,class\n1,0.5\n2,1\n", ["'class'", "0.5"]),
-        ("class\ng\nh\n", ["labels alone"]),
+        ("class\ng\nh\n", ["only labels"]),
         ("a,b\n1,2\n", ["1 training row"]),
         (b"a,b\n\xff\xfe,2\n", ["UTF-8"]),
     ],

@@ -12,10 +12,10 @@ FINE = 200  # cells along a side
 
 
 def grid(extent, cells):
-    """Centres (cells**2, 2) of square cells, float64, and a cell's area."""
+    """Centers (cells**2, 2) of square cells, float64, and a cell's area."""
     width = 2 * extent / cells
-    centres = -extent + width * (torch.arange(cells, dtype=torch.float64) + 0.5)
-    return torch.cartesian_prod(centres, centres), width**2
+    centers = -extent + width * (torch.arange(cells, dtype=torch.float64) + 0.5)
+    return torch.cartesian_prod(centers, centers), width**2
 
 
 def generator(seed=0):
@@ -28,7 +28,7 @@ def test_names():
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
-def test_density_is_normalised_and_is_that_of_the_samples(name):
+def test_density_is_normalized_and_is_that_of_the_samples(name):
     toy = TOYS[name]()
     points, area = grid(toy.extent, FINE)
     mass = toy.log_prob(points.float()).double().exp() * area

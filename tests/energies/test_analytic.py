@@ -36,7 +36,7 @@ def test_gaussian_log_density_is_torch_s():
 def test_gaussian_samples_have_its_moments(generator):
     n = 50_000
     z = (law().sample(n, generator) - law().mean) / law().std
-    # Standardised, n draws: mean ± 5/√n, mean square ± 5√(2/n), correlation ± 5/√n.
+    # Standardized, n draws: mean ± 5/√n, mean square ± 5√(2/n), correlation ± 5/√n.
     assert z.mean(0).abs().max() < 5 / math.sqrt(n)
     assert (z.square().mean(0) - 1).abs().max() < 5 * math.sqrt(2 / n)
     assert z.prod(1).mean().abs() < 5 / math.sqrt(n)
@@ -63,7 +63,7 @@ def test_uniform_samples_have_its_moments(generator):
     n = len(x)
     assert -1 <= x.min() < -0.99
     assert 2.99 < x.max() <= 3
-    # The standardised law has E[z⁴] = 9/5: mean ± 5/√n, mean square ± 5√(0.8/n).
+    # The standardized law has E[z⁴] = 9/5: mean ± 5/√n, mean square ± 5√(0.8/n).
     z = (x - 1) / (4 / math.sqrt(12))
     assert z.mean(0).abs().max() < 5 / math.sqrt(n)
     assert (z.square().mean(0) - 1).abs().max() < 5 * math.sqrt(0.8 / n)
@@ -86,7 +86,7 @@ def test_densities_follow_dtype_and_leave_the_global_generator(generator):
     assert torch.equal(torch.get_rng_state(), before)
 
 
-def test_base_is_half_the_standardised_square():
+def test_base_is_half_the_standardized_square():
     base = GaussianBase((2,))
     x = torch.tensor([[1.0, 2.0], [5.0, 4.0], [3.0, 9.0]])
     torch.testing.assert_close(base(x), 0.5 * x.square().sum(1))

@@ -45,7 +45,7 @@ def test_one_energy_an_image(name):
     assert ConvNet(event, name, width=0.1)(torch.zeros(3, *event)).shape == (3,)
 
 
-def test_every_layer_is_normalised_by_default():
+def test_every_layer_is_normalized_by_default():
     net = ConvNet((1, 8, 8))
     assert all(is_parametrized(layer, "weight") for layer in layers(net, (nn.Conv2d, nn.Linear)))
     for layer in layers(net, (nn.Conv2d, nn.Linear)):

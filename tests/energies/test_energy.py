@@ -44,13 +44,13 @@ def test_reading_gives_every_flag_back():
 
 
 @pytest.mark.parametrize("layer", [nn.BatchNorm1d(4), nn.BatchNorm2d(4), nn.SyncBatchNorm(4), nn.LazyBatchNorm1d()])
-def test_batch_normalisation_is_refused_by_its_place(layer):
+def test_batch_normalization_is_refused_by_its_place(layer):
     with pytest.raises(InputError) as caught:
         refuse_batch_norm(nn.Sequential(nn.Linear(2, 4), nn.Sequential(layer)))
     assert f"1.0: {type(layer).__name__}" in str(caught.value)
 
 
-def test_other_normalisations_are_not_refused():
+def test_other_normalizations_are_not_refused():
     refuse_batch_norm(nn.Sequential(nn.Linear(2, 4), nn.LayerNorm(4), nn.GroupNorm(2, 4), nn.InstanceNorm1d(4)))
     refuse_batch_norm(ConvNet((1, 8, 8)))
 

@@ -155,21 +155,21 @@ class Tied(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("energy", "shape", "dtype", "told"),
+    ("energy", "shape", "dtype", "expected"),
     [
         (Viewing(), (1, 8, 8), None, r"Viewing cannot use the optimized layers \(view size"),
         (Tied(), (20,), torch.bfloat16, r"Tied cannot use bfloat16 \(.*dtype"),
         (Tied(), (20,), None, None),
     ],
 )
-def test_a_net_that_refuses_what_is_faster_gets_a_copy_that_works(energy, shape, dtype, told, recwarn):
+def test_a_net_that_refuses_what_is_faster_gets_a_copy_that_works(energy, shape, dtype, expected, recwarn):
     x, plain = torch.randn(6, *shape), freeze(energy)
     copied = chain_copy(plain, x, dtype)
     for one, other in zip(energy_and_gradient(copied, x), energy_and_gradient(plain, x), strict=True):
         torch.testing.assert_close(one, other)
     assert copied is not plain
-    assert len(recwarn) == (told is not None)
-    assert told is None or re.match(told, str(recwarn[0].message))
+    assert len(recwarn) == (expected is not None)
+    assert expected is None or re.match(expected, str(recwarn[0].message))
 
 
 def test_a_net_that_works_gets_what_was_asked_for(recwarn):

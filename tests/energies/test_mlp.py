@@ -52,7 +52,7 @@ def test_one_energy_a_row(n, event, hidden, activation):
     assert MLP(event, hidden, activation)(torch.zeros(n, *event)).shape == (n,)
 
 
-def test_base_is_added_and_the_net_sees_standardised_events():
+def test_base_is_added_and_the_net_sees_standardized_events():
     net, x = MLP((2,), (8,)), torch.randn(50, 2) * 3 + 1
     net.fit_base(x)
     z = (x - x.mean(0)) / (x - x.mean(0)).square().mean().sqrt()

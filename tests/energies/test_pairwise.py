@@ -115,7 +115,7 @@ def test_ising_chain_has_its_closed_form():
     assert law.log_z.item() == pytest.approx(math.log(z), abs=1e-6)
 
 
-def test_boards_have_two_colours_and_odd_rings_three():
+def test_boards_have_two_colors_and_odd_rings_three():
     assert len(Ising((4, 6), "torus").blocks()) == 2
     assert len(Ising((5, 3), "grid").blocks()) == 2
     assert len(Ising((5,), "torus").blocks()) == 3

@@ -95,7 +95,7 @@ def test_plain_functions_have_nothing_to_advance():
 
 
 @pytest.mark.parametrize("make", [lambda: MLP((1, 8, 8), (16, 16)), lambda: ConvNet((1, 8, 8), width=0.1)])
-def test_a_net_that_never_trained_is_finite_and_normalised(make):
+def test_a_net_that_never_trained_is_finite_and_normalized(make):
     net = make().eval()
     energies = net(torch.randn(4, 1, 8, 8))
     assert energies.isfinite().all()
@@ -128,12 +128,12 @@ def test_random_convolutions_gain_at_most_the_kernel_s_width(generator):
     assert torch.linalg.matrix_norm(layer.eval()(basis).flatten(1), 2) <= 3 + 1e-9
 
 
-def test_layers_are_normalised_once():
+def test_layers_are_normalized_once():
     net = normalize_layers(normalize_layers(nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))))
     assert [len(net[i].parametrizations.weight) for i in (0, 2)] == [1, 1]
 
 
-def test_hook_based_normalisation_is_refused():
+def test_hook_based_normalization_is_refused():
     net = nn.Sequential(nn.Linear(2, 2), hook_spectral_norm(nn.Linear(2, 1)))
     with pytest.raises(InputError, match=r"'1'.*parametrizations"):
         refuse_hook_spectral_norm(net)

@@ -129,7 +129,7 @@ def test_a_bracket_that_does_not_close_says_that_it_is_no_estimate(changed, word
     assert words in found.verdict
 
 
-def test_backward_runs_from_chains_are_labelled():
+def test_backward_runs_from_chains_are_labeled():
     assert bracket().verdict == "bracket of 0.160 nats"
     assert "not at exact samples: no strict bound" in bracket(exact=False).verdict
 

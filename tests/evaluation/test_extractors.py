@@ -43,7 +43,7 @@ def test_only_inceptions_distance_is_called_fid(stand_in, digits, tmp_path):
         found = find_extractor(features, digits)
         assert found.distance_name == f"FD-{name} (Fréchet distance, {name} features)"
     assert find_extractor(str(path), digits, name="Lite0").name == "Lite0"
-    with pytest.raises(InputError, match="belongs to other features"):
+    with pytest.raises(InputError, match="taken by other features"):
         find_extractor(str(path), digits, name="FID")
 
 
@@ -71,7 +71,7 @@ def test_a_failed_download_says_where_to_copy_the_file(digits, monkeypatch):
 
 
 def test_grayscale_images_are_repeated_if_a_file_needs_three_channels(digits, tmp_path, generator):
-    path = tmp_path / "colour.pt"
+    path = tmp_path / "color.pt"
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.Flatten())
     torch.jit.script(net).save(str(path))
     x = images(3, generator)

@@ -59,14 +59,14 @@ def test_draws_have_the_data_s_dtype(generator):
 
 
 def test_a_mixture_is_fitted_and_sampled(generator):
-    centres = torch.tensor([[-3.0, 0.0], [3.0, 1.0]], dtype=torch.float64)
+    centers = torch.tensor([[-3.0, 0.0], [3.0, 1.0]], dtype=torch.float64)
     which = (torch.rand(4000, generator=generator) < 0.25).long()
-    data = centres[which] + 0.5 * torch.randn(4000, 2, generator=generator, dtype=torch.float64)
+    data = centers[which] + 0.5 * torch.randn(4000, 2, generator=generator, dtype=torch.float64)
     noise = FittedNoise("mixture", components=2).build(data)
     assert isinstance(noise.density, FittedMixture)
     density = noise.density.mixture
     order = density.means[:, 0].argsort()
-    assert (density.means[order] - centres).abs().max() < 5 * 0.5 / math.sqrt(1000)
+    assert (density.means[order] - centers).abs().max() < 5 * 0.5 / math.sqrt(1000)
     assert (density.log_weights.exp()[order][1] - 0.25).abs() < 5 * math.sqrt(0.25 * 0.75 / 4000)
     x = noise.sample(4000, data, generator).x
     assert (x.mean(0) - data.mean(0)).abs().max() < 5 * 3 / math.sqrt(4000)

@@ -58,7 +58,7 @@ def test_any_object_that_samples_and_knows_its_density_serves(generator):
     assert noise.energy(torch.ones(3, 2)).tolist() == [-2.0] * 3
 
 
-def test_it_is_normalised_at_temperature_one():
+def test_it_is_normalized_at_temperature_one():
     noise = FixedNoise(Uniform((2,)))
     assert noise.normalized
     assert noise.temperature == 1

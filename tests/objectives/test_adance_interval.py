@@ -222,7 +222,8 @@ def test_the_last_steps_are_maximum_likelihood(interval, snapshots):
         objective.after_step(energy, step, out)
     per_chain = objective.noise.chains.kernel.steps
     assert spent[9:] == [8 * per_chain] * 3
-    assert sum(spent[1:9]) % (16 * per_chain) == 0 and sum(spent[1:9]) < 8 * 16 * per_chain
+    assert sum(spent[1:9]) % (16 * per_chain) == 0
+    assert sum(spent[1:9]) < 8 * 16 * per_chain
 
 
 def test_without_a_number_of_steps_the_end_is_like_the_rest():

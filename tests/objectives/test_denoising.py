@@ -110,7 +110,7 @@ def test_recovers_the_mean_and_the_variance_plus_that_of_the_noise(sigma):
 
 
 def test_several_sigma_recover_the_moments_of_the_stated_mixture():
-    # Matching a normal family to p minimises E½‖a(x − b) + ∇log p‖²: a = 1/Var, whatever p. So a is 1 over the
+    # Matching a normal family to p minimizes E½‖a(x − b) + ∇log p‖²: a = 1/Var, for any p. So a is 1 over the
     # variance of the mixture. Five standard deviations, from the spread over ten batches.
     s, sigmas = 0.5, [0.3, 1.0]
     for weights, shares in ((None, [0.09, 1.0]), ([1.0, 1.0], [1.0, 1.0]), ([9.0, 1.0], [9.0, 1.0])):

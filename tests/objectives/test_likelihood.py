@@ -292,7 +292,7 @@ def test_recovers_mean_and_precision_of_a_normal_law(make):
 
 @pytest.mark.parametrize("k", [1, 3])
 def test_unadjusted_contrastive_divergence_finds_its_chain_s_own_law(k):
-    # One step of size h takes a variance s² to (1 − ha)²s² + 2h, which is s² where 1/(a(1 − ha/2)) = s², whatever k.
+    # One step of size h takes a variance s² to (1 − ha)²s² + 2h, which is s² where 1/(a(1 − ha/2)) = s², for any k.
     n, h = 4000, 0.3
     data = 1 + torch.randn(n, 1, generator=seed(11))
     a, b = estimate(ContrastiveDivergence(k, Langevin(step_size=h, temperature=1.0)), data)

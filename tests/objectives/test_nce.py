@@ -81,7 +81,7 @@ def test_the_truth_has_no_gradient(generator):
         assert abs(parameter.grad) < 5 * deviation / math.sqrt(n)
 
 
-def test_log_ratio_is_that_of_the_normalised_densities(generator):
+def test_log_ratio_is_that_of_the_normalized_densities(generator):
     energy, objective = Parabola(2.0, 1.0), wide_noise()
     with torch.no_grad():
         objective.log_ratio.log_z.fill_(0.3)

@@ -214,7 +214,7 @@ class Quadratic(nn.Module):
 
 
 def test_exact_recovers_a_whole_precision_matrix():
-    # The minimiser on a sample is the inverse of its covariance; that of a sample of n has standard deviations
+    # The minimizer on a sample is the inverse of its covariance; that of a sample of n has standard deviations
     # √((P_ii·P_jj + P_ij²)/n).
     n = 20_000
     mix = torch.tensor([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [-0.3, 0.5, 1.2]], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""Table 3.1 of the thesis, measured row by row: which methods self-normalise, train an adversary, and scale."""
+"""Table 3.1 of the thesis, measured row by row: which methods self-normalize, train an adversary, and scale."""
 
 import math
 
@@ -11,7 +11,7 @@ from adance.noises import Flow, NeuralSampler, Perturbation
 from adance.objectives import ACE, BRM, FCE, NCE, AdaBRM, AdaNCE, ConditionalNCE, RankingNCE
 from adance.samplers import MALA
 
-#                 how it is made, self-normalising, adversarial
+#                 how it is made, self-normalizing, adversarial
 TABLE = {
     "CNCE": (lambda: ConditionalNCE(noises=1), False, False),
     "ACE": (lambda: ACE(hidden=(8,), learn_log_z=False), True, True),
@@ -25,7 +25,7 @@ TABLE = {
 
 
 class Normal(nn.Module):
-    """½‖x‖² + c in two dimensions, which is normalised at c = log 2π alone."""
+    """½‖x‖² + c in two dimensions, which is normalized at c = log 2π alone."""
 
     def __init__(self, off):
         super().__init__()
@@ -36,7 +36,7 @@ class Normal(nn.Module):
 
 
 @pytest.mark.parametrize(("make", "normalizes", "adversary"), TABLE.values(), ids=TABLE.keys())
-def test_self_normalising_and_adversarial(make, normalizes, adversary):
+def test_self_normalizing_and_adversarial(make, normalizes, adversary):
     slopes = []
     for off in (-1.0, 0.0, 1.0):
         x = torch.randn(5000, 2, generator=torch.Generator().manual_seed(1))
@@ -103,7 +103,7 @@ def test_the_density_of_a_neural_sampler_does_not_scale():
 @torch.no_grad()
 @pytest.mark.parametrize("dimension", DIMENSIONS)
 def test_the_densities_of_a_flow_and_of_a_snapshot_scale(dimension):
-    # Both are known exactly, whatever the dimension: a flow's draws are mapped back to where they came from, and a
+    # Both are known exactly, in any dimension: a flow's draws are mapped back to where they came from, and a
     # fresh snapshot has ratio one.
     x = normal_data(dimension, 200)
     flow = Flow(fit_steps=0, hidden=(16,)).build(x, torch.Generator().manual_seed(2))

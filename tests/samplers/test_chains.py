@@ -126,7 +126,7 @@ def test_plain_functions_and_modules_serve_alike(generator):
 
 @pytest.mark.parametrize("train", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_sampling_leaves_a_normalised_net_bit_for_bit(kernel, train, generator):
+def test_sampling_leaves_a_normalized_net_bit_for_bit(kernel, train, generator):
     net = MLP((1, 3, 3), hidden=(8, 8)).train(train)
     net.net[1].train(not train)
     next(net.parameters()).requires_grad_(False)

@@ -21,7 +21,7 @@ def test_adjusted_chains_for_sampling_are_longer_than_those_of_training():
 
 @pytest.mark.parametrize("rate", [0.1, 0.25, 0.5, 0.8])
 def test_most_chains_began_no_more_runs_ago_than_are_said(rate):
-    """Ages of chains by their coins alone: the 80th percentile lies between the whole numbers around ``runs``."""
+    """Ages of chains by their coins alone: the 80th percentile is between the whole numbers around ``runs``."""
     ages, generator = torch.zeros(20_000), torch.Generator().manual_seed(0)
     for _ in range(100):
         ages = torch.where(torch.rand(len(ages), generator=generator) < rate, 0, ages) + 1

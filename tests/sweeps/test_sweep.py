@@ -89,7 +89,7 @@ def test_other_settings_in_the_same_folder_are_refused(sweep):
         (["--over", "objective.intervall=1,2"], "intervall"),
         (["--over", "objective.rejuvenation=0.1,2"], "rejuvenation must be at most 1, got 2"),
         (["--over", "steps=-1,5"], "steps must be 0 or more"),
-        (["--over", "out=a,b"], "cannot be varied"),
+        (["--over", "out=a,b"], "a sweep cannot vary this setting"),
         (["--over", "seed=0", "--resume", "x"], "--resume is for adance train"),
         (["--over", "seed=0", "--jobs", "0"], "--jobs must be 1 or more"),
         (["--over", "seed=0", "--backend", "slurm"], "--backend"),
@@ -148,7 +148,7 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
     err = sweep("--over", "seed=0,1", "--evaluate", "speed")[2]
     assert (
         err.splitlines()[-1]
-        == "adance: warning: --evaluate speed: no metric has it in its name. Available: FD-pixels, FID"
+        == "adance: warning: --evaluate speed: no metric has this word in its name. Available: FD-pixels, FID"
     )
 
 

@@ -33,7 +33,7 @@ def test_names_are_as_long_as_it_takes_to_tell_settings_apart():
 
 def test_names_hold_nothing_that_a_folder_cannot():
     assert run_names([{"data": "../x y.npz"}]) == ["data=.._x_y.npz"]
-    with pytest.raises(InputError, match="both be called"):
+    with pytest.raises(InputError, match="have the same name"):
         run_names([{"data": "a/b"}, {"data": "a b"}])
 
 

@@ -25,7 +25,7 @@ def points():
 
 @pytest.fixture
 def pictures():
-    """Grey pictures of 3×4 pixels, each with values of its own, so that a row can be told from its pixels."""
+    """Gray pictures of 3×4 pixels, each with its own values, so that a row can be identified by its pixels."""
     rows = torch.arange(2 * 50 * 12).remainder(251).to(torch.uint8).view(-1, 1, 3, 4)[:60]
     return Dataset("pictures", "image", rows[:50], rows[50:], ImageScale(0, 255, 256, 12))
 

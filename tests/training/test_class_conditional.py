@@ -111,12 +111,12 @@ def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
 
 def test_data_without_fitting_labels_are_refused(data, tmp_path):
     bare = Dataset("bare", "vector", data.train, data.test, Identity())
-    for labelled, count, message in [
+    for labeled, count, message in [
         (bare, 3, "bare has no labels, which ClassConditionalMLP needs as its condition"),
         (data, 2, "labels are 0 to 2, but the energy has classes 0 to 1"),
     ]:
         with pytest.raises(InputError, match=message):
-            Trainer(ClassConditionalMLP((1,), count, (4,)), MaximumLikelihood(), labelled, settings(), tmp_path / "run")
+            Trainer(ClassConditionalMLP((1,), count, (4,)), MaximumLikelihood(), labeled, settings(), tmp_path / "run")
 
 
 def test_a_resumed_run_is_the_run(data, tmp_path):

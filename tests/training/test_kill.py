@@ -76,7 +76,7 @@ def leftovers(folder):
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """What runs of so many steps end with."""
+    """What runs of this many steps end with."""
     ends = {}
 
     def run(steps):

@@ -88,7 +88,7 @@ def test_where_chains_start(train, tmp_path, digits):
     buffer = run.sample(20, steps=0, start="buffer").flatten(1)
     assert (buffer[:, None] == run.buffer.flatten(1)[None]).all(2).any(1).all()
     assert torch.equal(load(tmp_path / "run").buffer, run.buffer)
-    with pytest.raises(InputError, match="from noise, buffer or data, not from 'nose'"):
+    with pytest.raises(InputError, match="start must be noise, buffer or data, got 'nose'"):
         run.sample(2, start="nose")
 
 

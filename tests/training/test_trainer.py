@@ -19,7 +19,7 @@ from adance.training.ema import WeightAverage
 
 
 class Quadratic(nn.Module):
-    """An energy of one's own, whose first argument is not the shape of an event."""
+    """A user's energy, whose first argument is not the shape of an event."""
 
     def __init__(self, power=2):
         super().__init__()
@@ -197,7 +197,7 @@ def test_metrics_have_the_held_out_energy_and_the_rate(train, tmp_path, digits):
 def test_an_energy_that_does_not_say_how_it_was_made_is_given_again_to_open_the_run(points, tmp_path):
     settings = Settings(steps=3, batch_size=16)
     trainer = Trainer(Quadratic(), NCE(), points, settings, tmp_path / "run", show_progress=False)
-    with pytest.warns(UserWarning, match=r"cannot rebuild the energy: .*Quadratic does not remember"):
+    with pytest.warns(UserWarning, match=r"cannot rebuild the energy: .*Quadratic does not record"):
         run = trainer.fit()
     with pytest.raises(
         InputError, match=r"the energy, because .*Quadratic did not record .* Pass the energy: adance\.load"
@@ -336,10 +336,10 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
 
     with pytest.raises(InputError, match="tracker 'crystal ball' is not installed"):
         Trainer(*parts("nce"), points, trackers=["crystal ball"])
-    told = []
-    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, config: told.append(name))
-    monkeypatch.setattr(Accelerator, "log", lambda self, row, step: told.append(step))
-    monkeypatch.setattr(Accelerator, "end_training", lambda self: told.append("end"))
+    calls = []
+    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, config: calls.append(name))
+    monkeypatch.setattr(Accelerator, "log", lambda self, row, step: calls.append(step))
+    monkeypatch.setattr(Accelerator, "end_training", lambda self: calls.append("end"))
     settings = Settings(steps=4, batch_size=16, log_every=2)
     trainer = Trainer(*parts("nce"), points, settings, tmp_path / "run", show_progress=False)
     trainer.reporter.tracked = True
@@ -347,7 +347,7 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
     resumed = Trainer.resume(tmp_path / "run", points, steps=6, show_progress=False)
     resumed.reporter.tracked = True
     resumed.fit()
-    assert told == ["adance", 2, 4, "end", "adance", 6, "end"]
+    assert calls == ["adance", 2, 4, "end", "adance", 6, "end"]
 
 
 def test_noise_and_base_are_fitted_to_rows_from_all_over_a_sorted_set(tmp_path):

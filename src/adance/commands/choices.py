@@ -61,7 +61,7 @@ class Choices:
         try:
             energy: nn.Module = self.energy.make(self.args, event_shape)
         except RuntimeError as error:
-            raise InputError(f"--energy: cannot be made for events of shape {event_shape}: {error}") from None
+            raise InputError(f"--energy: cannot be constructed for events of shape {event_shape}: {error}") from None
         if not hasattr(energy, "init_args"):
             shape = {name: list(event_shape) for name in list(parameters(type(energy)))[:1]}
             remember(energy, shape | self.energy.describe(self.args)["init_args"])

@@ -15,7 +15,7 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from adance.atomic import atomic_write
 from adance.commands.open_run import open_run
-from adance.commands.parser import descriptions, make_parser
+from adance.commands.parser import WEIGHTS_HELP, descriptions, make_parser
 from adance.errors import InputError
 from adance.evaluation.evaluate import evaluate_run
 from adance.evaluation.options import Options
@@ -72,8 +72,8 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
         elif isinstance(field.default, bool):
             form = {"action": "store_true"}
         parser.option(f"--{field.name}", help=helps[field.name], **form)
-    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help="which weights")
-    parser.option("--step", type=int | None, default=None, help="the checkpoint; by default the last")
+    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help=WEIGHTS_HELP)
+    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
     args = parser.read(argv)
     given: dict[str, Any] = {name: tuple(args[name]) if isinstance(args[name], list) else args[name] for name in helps}

@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin
@@ -15,10 +16,11 @@ from adance.errors import InputError
 from adance.registry import registered
 from adance.signatures import REQUIRED, Parameter, is_plain_value, members
 
-TRUST_HELP = "let files and runs name classes of this module; may be repeated"
+TRUST_HELP = "allow files and runs to name classes of this module; may be repeated"
+WEIGHTS_HELP = "weights to use: the moving average or the last ones; by default the average, if the run has one"
 VERBOSITY = {
-    "--quiet": "no progress, only warnings and errors",
-    "--verbose": "also decisions made on the way, and where an error was raised",
+    "--quiet": "show only warnings and errors, no progress",
+    "--verbose": "more messages, and the traceback of an error",
 }
 """Options of every command, which apply before it runs."""
 
@@ -121,7 +123,7 @@ def help_of(part: Part, name: str) -> str:
 
 def summary_of(documented: type) -> str:
     """The first line of the docstring of a class."""
-    return (inspect.getdoc(documented) or "").partition("\n")[0].replace("``", "")
+    return _without_markup((inspect.getdoc(documented) or "").partition("\n")[0])
 
 
 def descriptions(documented: type) -> dict[str, str]:
@@ -133,7 +135,12 @@ def descriptions(documented: type) -> dict[str, str]:
         except docstring_parser.ParseError:
             continue
         found |= {item.arg_name: " ".join((item.description or "").split()) for item in parsed.params}
-    return {name: text.replace("%", "%%").replace("``", "") for name, text in found.items()}
+    return {name: _without_markup(text) for name, text in found.items()}
+
+
+def _without_markup(text: str) -> str:
+    """The text without double backticks, and with only the names of roles such as ``:class:`~adance.MLP```."""
+    return re.sub(r":\w+:`(?:~[\w.]*\.)?([\w.]+)`", r"\1", text).replace("``", "")
 
 
 def _wanted(hint: Any) -> str:
@@ -145,5 +152,5 @@ def _wanted(hint: Any) -> str:
         return " or ".join(map(_wanted, members(hint)))
     if get_args(hint):
         inner = ["…" if part is Ellipsis else _wanted(part) for part in get_args(hint)]
-        return f"a list [{', '.join(inner)}{', …' if len(inner) == 1 else ''}]"
+        return f"a list in brackets, [{', '.join(inner)}{', …' if len(inner) == 1 else ''}]"
     return WORDS.get(hint, getattr(hint, "__name__", str(hint)))

@@ -85,7 +85,7 @@ class Part:
             return self._instead(args)
         for item in self.settings:
             if item.default is REQUIRED and item.name not in {**self.given, **self.unchecked}:
-                raise InputError(f"--{self.key}.{item.name}: {self.made_from.__name__} needs it")
+                raise InputError(f"--{self.key}.{item.name} is required by {self.made_from.__name__}")
         values = {item.name: self._value(item, args) for item in self.settings}
         values |= {name: part.make(args) for name, part in self.parts.items()}
         try:
@@ -93,7 +93,7 @@ class Part:
         except (InputError, MemoryError, RuntimeError):
             raise
         except Exception as error:  # a constructor can raise anything
-            raise InputError(f"--{self.key}: cannot make {class_path(self.made_from)}: {error}") from None
+            raise InputError(f"--{self.key}: cannot construct {class_path(self.made_from)}: {error}") from None
 
     def describe(self, args: Namespace) -> Any:
         """The part as plain values for a file."""
@@ -161,7 +161,7 @@ def _class_or_word(key: str, parameter: Parameter, setting: Given) -> tuple[type
 
 def _changes(key: str, parameter: Parameter, kept: Sequence[Given]) -> dict[str, Any]:
     if kept and not parameter.takes_changes:
-        raise InputError(f"--{key}.{kept[0].key}: name a class first, with --{key}")
+        raise InputError(f"--{key}.{kept[0].key}: choose a class first, with --{key} NAME")
     return {setting.key: _unchecked(f"{key}.{setting.key}", setting) for setting in kept}
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from adance.atomic import atomic_write
 from adance.commands.given import split_arguments
 from adance.commands.open_run import open_run
-from adance.commands.parser import add_part, make_parser
+from adance.commands.parser import WEIGHTS_HELP, add_part, make_parser
 from adance.commands.parts import choose
 from adance.data import load_for_model
 from adance.errors import InputError
@@ -39,7 +39,9 @@ def run(argv: list[str]) -> None:
     parser = make_parser("sample", "Draw samples from a run.")
     parser.option("run", type=str, help="the run folder")
     parser.option("--n", type=int, default=64, help="number of samples")
-    parser.option("--steps", type=int | None, default=None, help="steps of a chain")
+    parser.option(
+        "--steps", type=int | None, default=None, help="steps of a chain; by default based on the chains in training"
+    )
     found = split_arguments(argv, ["sampler"])
     sampler = choose("sampler", SAMPLER, found.given)
     add_part(parser, sampler)
@@ -47,17 +49,24 @@ def run(argv: list[str]) -> None:
     parser.option("--start", type=Literal["noise", "buffer", "data"], default="noise", help="where chains start")
     parser.option("--seed", type=int, default=0, help="seed of the chains")
     parser.option("--mask", type=str | None, default=None, help=MASK_HELP)
-    parser.option("--given", type=str | None, default=None, help="images to inpaint; default: held-out data")
+    parser.option(
+        "--given", type=str | None, default=None, help="data to inpaint, a name or a path; default: held-out data"
+    )
     parser.option("--out", type=str | None, default=None, help=OUT_HELP)
     parser.option(
         "--weights",
         type=Literal["average", "last"] | None,
         default=None,
-        help="by default the average, if there is one",
+        help=WEIGHTS_HELP,
     )
     parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
-    parser.option("--compile", type=Compile, default="auto", help="auto (if it saves a minute), on or off")
+    parser.option(
+        "--compile",
+        type=Compile,
+        default="auto",
+        help="compile the chains: auto (if that saves more than a minute), on or off",
+    )
     args = parser.read([*found.rest, *sampler.tokens()])
 
     model = open_run(args)
@@ -73,7 +82,7 @@ def run(argv: list[str]) -> None:
         args.steps = model.sampler.steps if args.steps is None else args.steps
     check_number(args.n)
     if args.given is not None and args.mask is None:
-        raise InputError("--given needs --mask, which says what to keep")
+        raise InputError("--given needs --mask, which selects the values that stay fixed")
     kept = None if args.mask is None else _mask(args.mask, model.event_shape)
     given = None if kept is None else _given(model, args.given, args.n)
     chains = {"steps": args.steps, "start": args.start, "seed": args.seed, "compile": args.compile}

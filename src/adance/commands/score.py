@@ -9,14 +9,16 @@ from torch import Tensor
 
 from adance.atomic import atomic_write
 from adance.commands.open_run import open_run
-from adance.commands.parser import make_parser
+from adance.commands.parser import WEIGHTS_HELP, make_parser
 from adance.data import load_for_model
 from adance.errors import InputError
 
 
 def run(argv: list[str]) -> None:
     """Write each row's energy, and its log-density if the model is normalized."""
-    parser = make_parser("score", "Write the energy of each row of a data set; a low energy means likely.")
+    parser = make_parser(
+        "score", "Write each row's energy (low means likely), and its log-density if the model is normalized."
+    )
     parser.option("run", type=str, help="the run folder")
     parser.option("data", type=str, help="a name, a .npz, .npy or .csv file, or a folder of images")
     parser.option("--out", type=str | None, default=None, help="a .csv file; default: standard output")
@@ -24,7 +26,7 @@ def run(argv: list[str]) -> None:
         "--weights",
         type=Literal["average", "last"] | None,
         default=None,
-        help="by default the average, if there is one",
+        help=WEIGHTS_HELP,
     )
     parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")

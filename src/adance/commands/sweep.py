@@ -39,7 +39,7 @@ def run(argv: list[str]) -> None:
     """Train every combination, print the table of means and standard deviations, and report failures."""
     args, options = _parser().parse_known_args(argv)
     if "--print_config" in options:
-        raise InputError("--print_config is for adance train: print them there, and give the file with --config")
+        raise InputError("--print_config is for adance train: save its output to a file, and pass that with --config")
     if args.jobs < 1:
         raise InputError(f"--jobs must be 1 or more, got {args.jobs}")
     words = args.evaluate.split(",") if args.evaluate else []
@@ -135,7 +135,7 @@ def _warn_of_no_match(words: Sequence[str], outcomes: Sequence[Outcome]) -> None
     kinds = sorted({re.split(r" \(|, ", name)[0] for name in names})
     for word in words:
         if names and not matching(word, names):
-            log.warning(f"--evaluate {word}: no metric has it in its name. Available: {', '.join(kinds)}")
+            log.warning(f"--evaluate {word}: no metric has this word in its name. Available: {', '.join(kinds)}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -157,7 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     for name, does in VERBOSITY.items():
         parser.add_argument(name, action="store_true", help=does)
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time, one thread each (default: 1)")
-    parser.add_argument("--backend", choices=BACKENDS, default="loky", help="what runs the processes (default: loky)")
+    parser.add_argument(
+        "--backend", choices=BACKENDS, default="loky", help="library that runs the processes (default: loky)"
+    )
     parser.add_argument("--out", default="runs/sweep", help="folder of the sweep (default: runs/sweep)")
     parser.add_argument(
         "--evaluate", metavar="WORD,…", help="evaluate every run, and show the metrics with these words in their names"
@@ -175,7 +177,7 @@ def _config(options: Sequence[str], values: Values, *, trusted: bool = False) ->
     """All settings of one run, checked, as YAML."""
     for key in values:
         if key in NOT_VARIED:
-            raise InputError(f"--over {key}: cannot be varied")
+            raise InputError(f"--over {key}: a sweep cannot vary this setting")
         if option_of(key) not in OBJECTS and key not in plain_settings():
             example = "a full name, as in objective.interval"
             raise InputError(f"--over {key}: adance train has no such setting; give {example}")

@@ -43,9 +43,11 @@ def new_trainer(choices: Choices, out: str | None = None) -> Trainer:
     """
     args = choices.args
     if args.out == "" or args.data == "":
-        raise InputError("--out and --data are paths or names, not empty; . is the current folder")
+        raise InputError("--out and --data must not be empty; use . for the current folder")
     if args.data is None:
-        raise InputError("data is null, as in the config of a run on data in memory: give a name or a path with --data")
+        raise InputError(
+            "data is null, because the run was trained on data in memory: give a name or a path with --data"
+        )
     objective, settings = choices.make_objective(), choices.settings
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)
     with fork_rng(settings.seed):
@@ -58,7 +60,7 @@ def _resume(args: Namespace, argv: list[str]) -> Trainer:
     given = {token.partition("=")[0] for token in argv if token.startswith("--")}
     if given - WHEN_RESUMING:
         changed = ", ".join(sorted(given - WHEN_RESUMING))
-        raise InputError(f"{changed} cannot change when resuming; only {', '.join(sorted(WHEN_RESUMING))} may be given")
+        raise InputError(f"{changed} cannot change when resuming. Allowed: {', '.join(sorted(WHEN_RESUMING))}")
     refuse_sweep(args.resume, "; or continue all of them: start the sweep again")
     steps = args.steps if "--steps" in given else None
     return Trainer.resume(args.resume, steps=steps, **_options(args))

@@ -37,7 +37,7 @@ class Custom(ClippedBregman):
         bound = math.log10(max_ratio)
         ratios = torch.logspace(-bound, bound, GRID, dtype=torch.float64)
         if self.psi(ratios).shape != ratios.shape:
-            raise InputError("psi must be elementwise, but it returned another shape than its input")
+            raise InputError("psi must be elementwise, but its output has a different shape from its input")
         second = self._second(ratios)
         bad = ~(second.isfinite() & (second > 0))
         if bad.any():

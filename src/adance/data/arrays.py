@@ -99,7 +99,7 @@ def _frame_rows(frame: Any, y: Any, x_name: str, y_name: str) -> Rows:
     if text:
         raise InputError(f"{x_name}: columns must be numbers, but these are not: {text:.200}")
     if not features:
-        raise InputError(f"{x_name}: holds labels alone, but needs at least one numeric column")
+        raise InputError(f"{x_name}: holds only labels, but needs at least one numeric column")
     values = np.stack([frame.iloc[:, i].to_numpy(np.float64, na_value=np.nan) for i in features], 1)
     rows, columns = np.nonzero(~np.isfinite(values))
     if len(rows):

@@ -52,7 +52,7 @@ def _finite(array: Array, dtype: type[np.floating[Any]], where: str) -> Array:
         row = int(np.argmin(usable.reshape(len(usable), -1).all(1)))
         value = array[row][~usable[row]].flat[0]
         raise InputError(
-            f"{where}: row {row} (from 0) holds {value}, but every value must be finite and below {limit:.0e} in size"
+            f"{where}: row {row} (from 0) holds {value}, but every value must be finite and between ±{limit:.0e}"
         )
     return values
 
@@ -76,8 +76,8 @@ def _channels_first(images: Array, where: str) -> Array:
         return images if first else images.transpose(0, 3, 1, 2)
     n, a, b, c = images.shape
     readings = f"channels first ({n}, C={a}, H={b}, W={c}) or channels last ({n}, H={a}, W={b}, C={c})"
-    problem = "could be either" if first else "has 1 or 3 channels in neither"
-    raise InputError(f"{where}: image shape {images.shape} {problem} {readings}: reshape it so that one reading fits")
+    problem = "is ambiguous" if first else "has 1 or 3 channels in neither layout"
+    raise InputError(f"{where}: image shape {images.shape} {problem}, {readings}: reshape it so that only one fits")
 
 
 def labels(parts: list[tuple[Array, int, str]]) -> list[Tensor]:
@@ -95,7 +95,7 @@ def labels(parts: list[tuple[Array, int, str]]) -> list[Tensor]:
     flat = []
     for array, n, where in parts:
         if array.shape not in ((n,), (n, 1)):
-            raise InputError(f"{where}: labels have shape {array.shape}, but the rows need ({n},)")
+            raise InputError(f"{where}: labels have shape {array.shape}, but must have one for each row, ({n},)")
         flat.append(array.reshape(n))
     if all(array.dtype.kind == "U" for array in flat):
         names = np.unique(np.concatenate(flat))
@@ -113,5 +113,7 @@ def _whole(array: Array, where: str) -> Tensor:
             usable &= array < 2**63
     if not usable.all():
         row = int(np.argmin(usable))
-        raise InputError(f"{where}: label {array[row]} of row {row} must be a whole number, or all labels names")
+        raise InputError(
+            f"{where}: label {array[row]} of row {row} is not a whole number: use only whole numbers, or only names"
+        )
     return torch.from_numpy(array.astype(np.int64))

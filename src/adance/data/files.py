@@ -53,7 +53,9 @@ def _arrays(path: Path) -> dict[str, Array]:
     except Exception as error:
         reason = " ".join(str(error).split())
         if "pickle" in reason or "Object arrays" in reason:
-            reason = "dtype is object, or it is not a NumPy file; nothing is unpickled: save plain numeric arrays"
+            reason = (
+                "dtype is object, or it is not a NumPy file; pickled objects are not loaded: save plain numeric arrays"
+            )
         raise InputError(f"{_where(path, key)}: cannot be read as a NumPy array: {reason}") from None
 
 

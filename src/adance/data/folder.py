@@ -53,7 +53,7 @@ def _list(path: Path) -> tuple[list[Path], list[str] | None]:
     if here and below:
         raise InputError(f"{path}: pictures are both in the folder and in {below[0][0].parent}: use one or the other")
     if not here and not below:
-        raise InputError(f"{path}: has no pictures ({', '.join(_SUFFIXES)}), neither in itself nor in its sub-folders")
+        raise InputError(f"{path}: has no pictures ({', '.join(_SUFFIXES)}), neither directly nor in sub-folders")
     return (here, None) if here else ([file for file, _ in below], [name for _, name in below])
 
 

@@ -106,8 +106,8 @@ def _warn_of_constants(splits: Splits) -> None:
     if constant:
         named = ", ".join(repr(splits.columns[i]) if splits.columns else str(i + 1) for i in constant)
         warnings.warn(
-            f"{splits.name}: column {named:.200} has the same value in all training rows, and so no density to learn: "
-            "leave it out",
+            f"{splits.name}: column {named:.200} has the same value in all training rows, so there is no density to "
+            "learn: leave it out",
             stacklevel=2,
         )
 
@@ -121,7 +121,9 @@ def in_range(name: str, x: Tensor) -> None:
     finite = x.flatten(1).isfinite().all(1)
     if not finite.all():
         row = int(finite.logical_not().nonzero()[0])
-        raise InputError(f"{name}: held-out or scored row {row} is not finite once standardized by the training rows")
+        raise InputError(
+            f"{name}: held-out or scored row {row} is not finite after it is standardized by the training rows"
+        )
 
 
 def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) -> Transform:
@@ -162,14 +164,14 @@ def _warn_of_units(name: str, scale: Transform, low: float, high: float) -> None
         return
     if scale.levels is None and scale.low < 0 <= low:
         warnings.warn(
-            f"{name}: no value is below 0, but the model was trained on images in [-1, 1]; they are taken as they are: "
-            "where 0 is black, give 2x - 1",
+            f"{name}: no value is below 0, but the model was trained on images in [-1, 1]; the values are not "
+            "rescaled: if 0 is black, pass 2x - 1",
             stacklevel=2,
         )
     if scale.levels == 256 and high < DARK:
         warnings.warn(
-            f"{name}: integer images reach only {high:.0f} on the scale 0..255 and are nearly black; multiply them "
-            f"where {high:.0f} is white",
+            f"{name}: integer images reach only {high:.0f} on the scale 0..255 and are nearly black; if {high:.0f} is "
+            "white, multiply them",
             stacklevel=2,
         )
 

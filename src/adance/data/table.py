@@ -49,7 +49,7 @@ def read_table(path: Path) -> Splits:
     column = label_column(str(path), table.header, last if is_text else None)
     features = [c for c in range(len(table.rows[0])) if c != column]
     if not features:
-        raise InputError(f"{path}: holds labels alone, but needs at least one numeric column")
+        raise InputError(f"{path}: holds only labels, but needs at least one numeric column")
     values = np.stack([_numbers(table, c) for c in features], 1)
     kind, train = events(values, str(path))
     names = tuple(table.header[c] for c in features) if table.header else None
@@ -86,7 +86,7 @@ def _parse(path: Path) -> _Table:
     width = len(header or (rows[0] if rows else []))
     for row, line in zip(rows, lines, strict=True):
         if len(row) != width:
-            raise InputError(f"{path}: line {line} has {len(row)} cells, but must have {width} like the first")
+            raise InputError(f"{path}: line {line} has {len(row)} cells, but the first has {width}")
     return _Table(path, header, rows, lines)
 
 
@@ -133,7 +133,7 @@ def _numbers(table: _Table, column: int) -> Array:
         raise InputError(f"{table.place(row, column)}: {problem}, but features must be numbers") from None
     bad = [i for i, value in enumerate(values.tolist()) if not math.isfinite(value)]
     if bad:
-        raise InputError(f"{table.place(bad[0], column)}: {cells[bad[0]]!r} is not finite, but features must be")
+        raise InputError(f"{table.place(bad[0], column)}: {cells[bad[0]]!r} is not finite, but all features must be")
     return values
 
 

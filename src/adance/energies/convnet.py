@@ -28,12 +28,12 @@ class ConvNet(Configurable, nn.Module):
 
     Args:
         event_shape: ``(C, H, W)``.
-        architecture: ``A`` (1×28×28), ``B`` or ``C`` (3×32×32) as Table 5.1 prints them, ``small`` (1×8×8); by default
-            the one with this event shape (``C`` for 3×32×32).
+        architecture: ``A`` (1×28×28), ``B`` or ``C`` (3×32×32) as printed in Table 5.1 of the thesis, or ``small``
+            (1×8×8); by default the one for this event shape (``C`` for 3×32×32).
         width: Factor for every number of channels and hidden units.
         slope: Slope of the leaky ReLU below zero.
-        spectral_norm: Normalize every layer's weight, flattened to a matrix, by its largest singular value. For a
-            convolution that does not bound the operator's norm by one: see :mod:`adance.energies.spectral`.
+        spectral_norm: Normalize every layer's weight, flattened to a matrix, by its largest singular value. This does
+            not bound the norm of a convolution by one, see :mod:`adance.energies.spectral`.
     """
 
     def __init__(
@@ -75,5 +75,5 @@ def _find(event: tuple[int, ...], architecture: str | None) -> str:
     if architecture not in ARCHITECTURES or architecture not in fitting:
         known = ", ".join(f"{name} for {'×'.join(map(str, shape))}" for name, (shape, _, _) in ARCHITECTURES.items())
         wanted = f"architecture {architecture!r}" if architecture else "any ConvNet architecture"
-        raise InputError(f"events of shape {event} do not fit {wanted}; there are {known}")
+        raise InputError(f"events of shape {event} do not fit {wanted}. Available: {known}")
     return architecture

@@ -39,7 +39,7 @@ class MLP(Configurable, nn.Module):
         hidden: Widths of the hidden layers.
         activation: ``leaky_relu``, ``relu``, ``silu`` or ``softplus``.
         spectral_norm: Normalize every layer by its largest singular value.
-        base: Add the Gaussian base; the network then gets ``(x − μ)/s``.
+        base: Add a Gaussian base; the network then gets ``(x − μ)/s``.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class MLP(Configurable, nn.Module):
     ) -> None:
         super().__init__()
         if not all(width >= 1 for width in hidden):
-            raise InputError(f"hidden must be widths of at least 1, got {list(hidden)}")
+            raise InputError(f"hidden must be widths, each at least 1, got {list(hidden)}")
         default = defaults_of(event_shape)
         activation = activation or default.activation
         spectral_norm = default.spectral_norm if spectral_norm is None else spectral_norm

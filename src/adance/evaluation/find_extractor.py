@@ -31,9 +31,9 @@ def find_extractor(
         labeled = data.train_labels is not None and len(torch.unique(data.train_labels)) > 1
         features = "classifier" if labeled else "pixels"
     if name is not None and features in NAMES:
-        raise InputError(f"--features_name names the features of a file; {features} has its own name")
+        raise InputError(f"--features_name is for features from a file; {features} already has a name")
     if name is not None and name.lower() in (*NAMES, "fid"):
-        raise InputError(f"--features_name {name}: that name belongs to other features")
+        raise InputError(f"--features_name {name}: this name is taken by other features; choose another")
     if features == "classifier":
         return Classifier(data, seed)
     if features == "pixels":

@@ -30,8 +30,8 @@ def frechet_distance(reference: Reference, features: Tensor) -> float:
     n, d = check_features(features, reference)
     if min(n, reference.n) < d:
         warnings.warn(
-            f"Fréchet distance of n = {min(n, reference.n)} events in d = {d} features: n < d, so that a covariance is "
-            "singular and the distance far too large; take more",
+            f"Fréchet distance of n = {min(n, reference.n)} events in d = {d} features: n < d, so the covariance is "
+            "singular and the distance far too large; use more events",
             stacklevel=2,
         )
     with no_warnings():

@@ -105,7 +105,9 @@ def inception_score(log_probabilities: Tensor, *, splits: int = SPLITS, seed: in
 
     n, classes = log_probabilities.shape
     if splits < 1 or n < splits:
-        raise InputError(f"the score of {n} images cannot be taken in {splits} splits; give at least {splits} images")
+        raise InputError(
+            f"the Inception score cannot split {n} images into {splits} parts; use at least {splits} images"
+        )
     with no_warnings(), fork_rng(seed):
         metric = InceptionScore(feature=GivenFeatures(classes), splits=splits).set_dtype(torch.float64)
         # A probability that underflows to 0 would make 0·∞ of its term.

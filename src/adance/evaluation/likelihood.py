@@ -49,7 +49,7 @@ def measure_likelihood(
     if reasons and not options.force:
         raise InputError(f"{run.folder.path} is not normalizable: {reasons}; --force measures exp(−E/T) anyway")
     if not T > SMALLEST_TEMPERATURE:
-        raise InputError(f"{run.folder.path} has chains at temperature {T:g}, which have no density exp(−E/T)")
+        raise InputError(f"{run.folder.path} has chains at temperature {T:g}, where exp(−E/T) is not a density")
     generator = torch.Generator(run.device).manual_seed(options.seed)
     base = density_base(run)
     bridge = Bridge(run.energy, base, T)

@@ -18,13 +18,13 @@ class Options:
         n: number of samples, and maximum number of rows in any other set
         features: feature extractor: ``inception``, ``classifier``, ``pixels``, or a TorchScript file; by default
             ``classifier`` for images with labels, ``pixels`` for images without, and none for vectors
-        features_name: what to call the features of a file
+        features_name: name of the features, if ``features`` is a file
         split: split that samples are compared with
         samples: sampling schemes to evaluate, by name prefix, such as ``default``; by default all
         outliers: outlier sets: names or paths
         chains: annealed chains in each direction
         max_temperatures: maximum number of annealing temperatures
-        force: measure the likelihood of a model that is not normalizable, too
+        force: measure the likelihood even if the model is not normalizable
         seed: seed of everything random
 
     Raises:

@@ -54,7 +54,7 @@ def load_reference(extractor: Extractor, data: Dataset, split: Split = "train") 
 
 def _moments(features: Tensor) -> dict[str, Tensor]:
     if len(features) < 2:
-        raise InputError(f"{len(features)} row(s) have no covariance; a distance needs at least 2")
+        raise InputError(f"a distance needs at least 2 rows for a covariance, got {len(features)}")
     features = features.double()
     mean = features.mean(0)
     centered = features - mean

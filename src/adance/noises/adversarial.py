@@ -83,14 +83,14 @@ class NeuralSample(NoiseSample):
     """Samples of a :class:`NeuralNoise`.
 
     Attributes:
-        own: Which samples come from the sampler and not from the base noise ``(n,)``.
+        from_sampler: Which samples come from the sampler and not from the base noise ``(n,)``.
         conditional: ``log p_φ(x|z)`` of the z that each sample came from ``(n,)``, only for REINFORCE.
         generator: Source of randomness for the z's that estimate the marginal.
         entropy: Weight of the entropy.
         marginal: The estimate of ``log p_φ(x)`` ``(n,)``, once the energies have been computed.
     """
 
-    own: Tensor = field(kw_only=True)
+    from_sampler: Tensor = field(kw_only=True)
     conditional: Tensor | None = field(kw_only=True)
     generator: torch.Generator | None = field(kw_only=True)
     entropy: float = field(kw_only=True)
@@ -98,13 +98,13 @@ class NeuralSample(NoiseSample):
 
     def adversary_term(self, loss_of_each: Callable[[], Tensor]) -> Tensor:
         """The entropy term, and with REINFORCE the gradient through the samples."""
-        own, marginal = self.own, self.marginal
-        count = own.sum()
-        share = own.to(marginal.dtype) / count.clamp(min=1)
+        from_sampler, marginal = self.from_sampler, self.marginal
+        count = from_sampler.sum()
+        share = from_sampler.to(marginal.dtype) / count.clamp(min=1)
         term = -self.entropy * (share * marginal).sum()
         if self.conditional is None:
             return term
-        gain = loss_of_each() * count / len(own) - self.entropy * marginal.detach()
+        gain = loss_of_each() * count / len(from_sampler) - self.entropy * marginal.detach()
         # the mean of the others, so that the baseline does not depend on the sample
         above = (gain - (share * gain).sum()) * count / (count - 1).clamp(min=1)
         score = (share * above * self.conditional).sum()
@@ -159,9 +159,11 @@ class NeuralNoise(Noise):
             z = z.detach()
             conditional = _normal_log_prob(z, mean, std)
         base = self.base.sample(n, data, generator).x
-        own = torch.rand(n, generator=generator, device=data.device) >= self.settings.base_weight
-        x = torch.where(own.view(-1, *[1] * (data.ndim - 1)), self.standard.back(z), base)
-        return NeuralSample(x, own=own, conditional=conditional, generator=generator, entropy=self.settings.entropy)
+        from_sampler = torch.rand(n, generator=generator, device=data.device) >= self.settings.base_weight
+        x = torch.where(from_sampler.view(-1, *[1] * (data.ndim - 1)), self.standard.back(z), base)
+        return NeuralSample(
+            x, from_sampler=from_sampler, conditional=conditional, generator=generator, entropy=self.settings.entropy
+        )
 
     def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
         """The estimate of ``−log p_n(x)`` ``(M,)``, with z's from the generator of ``sample``."""

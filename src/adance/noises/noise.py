@@ -20,7 +20,7 @@ class NoiseSample:
 
     Attributes:
         x: The samples ``(n, *event)``.
-        from_model: Whether they are samples of the model at this step, so that the noise's energies equal the model's.
+        from_model: Whether they are samples of the current model, so that the noise's energies equal the model's.
     """
 
     x: Tensor

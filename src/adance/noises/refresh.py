@@ -14,7 +14,7 @@ LONGEST = 50
 STALE_WEIGHT = 0.2
 """With ``auto``, a snapshot is stale when the weight of data has fallen to this share of its first value."""
 
-LEAST_SHARE = 0.5
+MIN_EFFECTIVE_SHARE = 0.5
 """With ``auto`` and reweighted chains, a snapshot is stale when their effective share would fall below this."""
 
 
@@ -72,7 +72,7 @@ class RefreshRule:
 
     def _is_stale(self, separation: Separation) -> bool:
         if self.reweights:
-            return bool(separation.noise_share() < LEAST_SHARE)
+            return bool(separation.noise_share() < MIN_EFFECTIVE_SHARE)
         weight = float(separation.data_weight())
         if self.age == 0:
             self._first_weight = weight

@@ -29,14 +29,14 @@ class PoolSample(NoiseSample):
 
 
 class Snapshot(Noise):
-    """An equal mixture of frozen copies of the model, taken at the last m refreshes.
+    """A mixture, with equal weights, of frozen copies of the model taken at the last m refreshes.
 
     Chains run on the newest snapshot only. The pools of the earlier ones are kept, and samples come from all pools. The
     energy is ``−T log((1/m) Σᵢ exp(−Eᵢ/T))``: the snapshots' unknown log Z are assumed to be equal, which is more
     accurate the less the model still moves. If they differ by c, the effect is that of a mixture with weights e^c; at
     the small T of the chains it is nearly the minimum of the energies. Each step evaluates m frozen copies. The noise
     of earlier snapshots keeps the model from returning to where it was: without them, at a long interval, each snapshot
-    can undo what the one before taught.
+    can undo what the previous one taught.
 
     At ``interval=1`` the noise is the model itself, and its energies are the model's own.
 
@@ -125,7 +125,7 @@ class Snapshot(Noise):
         if n > self.pool_size > 0:
             raise InputError(f"cannot take {n} noise samples from a pool of {self.pool_size}: make the pool larger")
         if self._refreshed:
-            self.chains.follow(self.frozen, generator)
+            self.chains.reweight_and_move(self.frozen, generator)
             if self.pool_size and not self.rule.finishing:
                 self._fill_pool(data, generator)
             self._refreshed = False

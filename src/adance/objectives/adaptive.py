@@ -154,7 +154,7 @@ def _warn_of_mismatch(site: Site, noise: Snapshot, temperature: float) -> None:
     if 0 < temperature < 10 * gap:
         warnings.warn(
             f"the energy differs from its own frozen copy by up to {gap:.2g}, more than a tenth of the ratio's "
-            f"temperature {temperature:.2g}: is there dropout or other randomness in its forward?",
+            f"temperature {temperature:.2g}: does its forward use dropout or other randomness?",
             stacklevel=4,
         )
 
@@ -176,31 +176,32 @@ class AdaNCE(_Adaptive):
         sampler: Kernel of the noise's chains, or some of the default one's arguments, such as ``{"steps": 10}``. By
             default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for images and ``MALA(steps=50)`` at T = 1 for
             vectors.
-        interval: K, optimizer steps between snapshots, or ``auto``: refresh when little is left to learn from the last
-            one, see :class:`~adance.noises.Snapshot`. By default 10 for images, ``auto`` for reweighted chains, 50 for
-            other vectors.
-        ratio_temperature: T of the ratio. By default the chain's for reweighted chains or without ``center``; else
-            0.005 for images, about the descent of one step of a chain, and 0.01 of the chain's for vectors. The thesis
-            uses 1.
-        margin: δ in units of energy, instead of c; by default 0, and 0.01 without ``center`` at K > 1.
-        pool: Chains run for each snapshot and reused; by default ``batch·⌈K/10⌉``. 0: fresh chains at every step, as in
-            Algorithm 3.1.
+        interval: K, optimizer steps between snapshots; ``auto`` takes a new snapshot when little is left to learn from
+            the last one, see :class:`~adance.noises.Snapshot`. By default 10 for images, ``auto`` for reweighted
+            chains, 50 for other vectors.
+        ratio_temperature: Temperature T of the log-ratio. By default the chains' temperature if they are reweighted or
+            ``center`` is off; otherwise 0.005 for images (about what one step of a chain descends), and 0.01 times the
+            chains' temperature for vectors. The thesis uses 1.
+        margin: Fixed δ, in units of energy, instead of the fitted c. By default 0, or 0.01 if ``center`` is off and
+            K > 1.
+        pool: Number of chains run for each snapshot, from whose ends all batches are drawn; by default
+            ``batch·⌈K/10⌉``. 0 runs fresh chains at every step, as in Algorithm 3.1.
         start: Where chains start. By default ``reweighted`` for vectors with exact chains: at each refresh the buffer
             is resampled by how much likelier the new snapshot makes each chain, so that chains follow the model without
             crossing between its modes (Carbone et al. 2023). Otherwise ``rejuvenated``: the ends of earlier chains, of
             which a share restarts from noise. See :class:`~adance.samplers.ChainStarts`.
-        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Given alone, it selects
-            ``rejuvenated``.
+        rejuvenation: R, the share of chains that restart from noise; by default 0.25 for images, 0.02 for vectors. If
+            you set it without ``start``, chains start ``rejuvenated``.
         buffer: Chains kept between snapshots; by default 5,000, or the pool size if that is larger.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
-        snapshots: m: the noise is a mixture of the last m snapshots, whose log Z are assumed to be equal. By default 3
+        energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
+        snapshots: m; the noise is a mixture of the last m snapshots, whose log Z are assumed to be equal. By default 3
             for images at a fixed K over 10 with a fitted c, where it keeps the model from oscillating; otherwise 1.
-        finish: Share of the steps, at the end of training, that have K = 1, which is maximum likelihood. By default
-            0. It takes effect if the number of steps is known, as in
-            :class:`~adance.Trainer`.
-        center: Fit c, by default if no ``margin`` is given and K is not 1 (where c is 0 anyway). ``False``: c is 0.
+        finish: Share of the steps, at the end of training, that have K = 1, which is maximum likelihood. By default 0.
+            It needs the number of steps, which :class:`~adance.Trainer` knows.
+        center: Fit the constant c in each batch; ``False`` sets it to 0. On by default, unless ``margin`` is given or
+            K is 1 (where c is 0 anyway).
 
     Raises:
         InputError: ``interval``, ``noises``, ``buffer`` or ``snapshots`` is below 1, ``pool``, ``ratio_temperature`` or
@@ -228,8 +229,8 @@ class AdaBRM(_Adaptive):
     Args:
         psi: Ψ by name, or a Bregman object, with its own number of noise samples.
         sampler: As in :class:`AdaNCE`.
-        interval: As in :class:`AdaNCE`; ``auto`` for the logistic Ψ or reweighted chains.
-        ratio_temperature: T of the ratio; by default as in :class:`AdaNCE`, but 1 for a Ψ with unbounded weights
+        interval: As in :class:`AdaNCE`; ``auto`` only for the logistic Ψ or reweighted chains.
+        ratio_temperature: T of the log-ratio; by default as in :class:`AdaNCE`, but 1 for a Ψ with unbounded weights
             unless chains are reweighted.
         margin: δ in units of energy; by default as in :class:`AdaNCE`.
         pool: As in :class:`AdaNCE`.
@@ -238,7 +239,7 @@ class AdaBRM(_Adaptive):
         buffer: As in :class:`AdaNCE`.
         noises: ν, noise samples per datum.
         normalize: Divide the loss by Ψ''(1).
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
         snapshots: As in :class:`AdaNCE`, by default 1 for a Ψ with unbounded weights.
         finish: As in :class:`AdaNCE`.
         center: As in :class:`AdaNCE`.

@@ -29,9 +29,9 @@ class ACE(TwoParts):
         base: The base noise: ``gaussian``, ``uniform`` or ``mixture``, fitted to the data.
         base_weight: λ, the share of the base noise.
         noises: ν, noise samples per datum.
-        latent: Dimension of z; by default the event's, at most 64.
+        latent: Dimension of the sampler's latent z; by default that of the event, at most 64.
         hidden: Widths of the sampler's hidden layers.
-        gradient: ``reparameterized``, or ``reinforce``.
+        gradient: Estimator of the sampler's gradient: ``reparameterized`` or ``reinforce``.
         entropy: Weight of the sampler's entropy, against mode collapse.
         marginal_draws: m, number of latent samples that estimate p_φ.
         min_std: Lower bound of the sampler's σ, in standard deviations of the data.
@@ -89,10 +89,10 @@ class FCE(TwoParts):
 
     Args:
         noises: ν, noise samples per datum.
-        kind: ``spline`` or ``affine``.
-        transforms: Coupling transforms of the flow.
-        hidden: Widths of the hidden layers of each.
-        fit_steps: Steps of maximum likelihood before training.
+        kind: Kind of coupling transform: ``spline`` or ``affine``.
+        transforms: Number of coupling transforms of the flow.
+        hidden: Widths of the hidden layers of each transform.
+        fit_steps: Steps of maximum likelihood that fit the flow to the data before training.
         learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
 

@@ -17,7 +17,7 @@ from adance.noises.noise import Noise, NoiseSample, Separation
 from adance.numbers import check_real
 from adance.objectives.live_rows import LiveRows
 from adance.objectives.log_ratio import LogRatio
-from adance.objectives.measures import energy_measures
+from adance.objectives.metrics import energy_metrics
 from adance.objectives.objective import LossOutput, Objective
 from adance.samplers.resampling import effective_sample_share
 
@@ -42,7 +42,7 @@ class Contrastive(Objective):
         log_ratio: The temperature of the ratio and the treatment of the constant. By default c = 0, and T is that of
             the noise if the contrast's weights are bounded, otherwise 1.
         normalize: Divide by the contrast's curvature Ψ''(1), so that learning rates are comparable between contrasts.
-        energy_penalty: Weight α ≥ 0 of a term ``α·(mean E₊² + mean E₋²)``.
+        energy_penalty: Weight α ≥ 0 of the penalty ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
         InputError: ``energy_penalty`` is below 0 or not finite, or the parts do not fit together.
@@ -66,12 +66,12 @@ class Contrastive(Objective):
         noise.check_contrast(contrast)
         pair = f"{type(contrast).__name__} with {type(noise).__name__}"
         if self.log_ratio.log_z is not None and (contrast.ignores_constant or not noise.normalized):
-            raise InputError(f"{pair} cannot learn log Z: it cancels, or the noise's own is unknown")
+            raise InputError(f"{pair} cannot learn log Z: it cancels from the loss, or the noise is not normalized")
         if self.log_ratio.adaptive and self.noise.descent is None:
             raise InputError(f"{pair}: ratio_temperature='auto' needs noise from Langevin chains; set it to a number")
         self._trains_noise = len(self.adversary_parameters()) > 0
         if self._trains_noise and energy_penalty > 0:
-            raise InputError(f"{pair}: the noise would maximize an energy penalty; set energy_penalty=0")
+            raise InputError(f"{pair}: a trained noise would maximize the energy penalty; set energy_penalty=0")
 
     @property
     def temperature(self) -> float:
@@ -147,8 +147,8 @@ class Contrastive(Objective):
             value = value + self.energy_penalty * (energies[:n].square().mean() + energies[n:].square().mean())
         with power_iteration_held(energy), _exact_float32(both):
             value = evaluated.connect(value)
-        measure = lambda: self._measure(textbook, detached, d.detach(), n)  # noqa: E731
-        return LossOutput(value, detached[:n], detached[n:], measure, self._separation(d.detach(), d_data.detach(), n))
+        metrics = lambda: self._metrics(textbook, detached, d.detach(), n)  # noqa: E731
+        return LossOutput(value, detached[:n], detached[n:], metrics, self._separation(d.detach(), d_data.detach(), n))
 
     def after_step(self, energy: nn.Module, step: int, out: LossOutput) -> None:
         """Advance the power iteration, and refresh the noise if that is due."""
@@ -191,21 +191,21 @@ class Contrastive(Objective):
             lambda: effective_sample_share(d[n:] / self.noise.temperature),
         )
 
-    def _measure(self, value: Tensor, energies: Tensor, d: Tensor, n: int) -> dict[str, Tensor]:
-        measures = energy_measures(value, energies, n)
+    def _metrics(self, value: Tensor, energies: Tensor, d: Tensor, n: int) -> dict[str, Tensor]:
+        metrics = energy_metrics(value, energies, n)
         if not self.contrast.ignores_noise_energy:
             r = d / self.temperature if self.temperature > 0 else d
-            measures |= {
+            metrics |= {
                 "ratio_data": r[:n].mean(),
                 "ratio_noise": r[n:].mean(),
                 "ratio_std": r.std(),
                 "effective_sample_share": effective_sample_share(r[n:]),
             }
         if self.log_ratio.log_z is not None:
-            measures["log_z"] = self.log_ratio.log_z.detach().clone()
+            metrics["log_z"] = self.log_ratio.log_z.detach().clone()
         if self.log_ratio.adaptive:
-            measures["ratio_temperature"] = d.new_tensor(self.temperature)
-        return measures | self.noise.metrics()
+            metrics["ratio_temperature"] = d.new_tensor(self.temperature)
+        return metrics | self.noise.metrics()
 
 
 @contextmanager

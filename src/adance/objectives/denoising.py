@@ -22,15 +22,15 @@ class DenoisingScoreMatching(Objective):
     (A.1). Each row draws its σ from the list, all equally likely.
 
     Estimates, up to its constant, the density of data plus noise, not of data: with one σ, variance s² becomes s² + σ².
-    Several σ and one energy give the mixture ``Σ w_σ p_σ / Σ w_σ`` of the noised densities, with λ = 1 the weights
-    w_σ = σ², so that the widest dominates; λ ∝ w_σ/σ² gives other weights. No log Z.
+    With several σ, the one energy estimates the mixture ``Σ w_σ p_σ / Σ w_σ`` of the noised densities. With λ = 1 the
+    weights are w_σ = σ², so that the widest dominates; λ ∝ w_σ/σ² gives other weights. It learns no log Z.
 
     Choose it for images, discrete or bounded data, and energies of any kind: it needs no second derivatives, so ReLU
     networks are fine, and a batch costs one gradient. A small σ is closer to the data's density, but noisier to learn:
     the gradient's variance relative to its mean grows like 1/σ².
 
     Args:
-        sigma: σ in model units, one or several.
+        sigma: σ, the standard deviation of the noise in model units, one or several.
         weights: w_σ, one for each σ: the shares of the noised densities in the mixture that is estimated. By default
             σ², which is λ = 1. They are scaled so that λ has mean 1 over the list.
 

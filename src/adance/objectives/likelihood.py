@@ -55,7 +55,8 @@ class MaximumLikelihood(_Likelihood):
     of the model. It is the gradient of :class:`~adance.objectives.AdaNCE` with ``interval=1``.
 
     Estimates the density up to its constant, at temperature T, as well as the chains sample it: exactly if they have
-    mixed (MALA, from a buffer, smooth distributions); otherwise a model whose short chains look like data. No log Z.
+    mixed (MALA, from a buffer, smooth distributions); otherwise a model whose short chains look like data. It learns no
+    log Z.
 
     Choose it for samples of images, and as a baseline for other methods, if a chain for every optimizer step is
     affordable. ``AdaNCE`` spends fewer chains; score matching spends none.
@@ -66,7 +67,8 @@ class MaximumLikelihood(_Likelihood):
         start: Where chains start: ``noise``; ``data``; ``persistent``, from the ends of earlier chains;
             ``rejuvenated``, the same, but a share of them from noise; ``reweighted``, persistent chains that are
             resampled after every step by how much likelier the step made them (Carbone et al. 2023), for exact kernels.
-        rejuvenation: R, that share; by default 0.25 for images, 0.02 for vectors. Du and Mordatch use 0.05.
+        rejuvenation: R, the share of chains that restart from noise; by default 0.25 for images, 0.02 for vectors. Du
+            and Mordatch use 0.05.
         buffer: Number of chains in the buffer; by default 5,000, or the batch size if that is larger. Du and Mordatch
             use 10,000.
         energy_penalty: Weight α of a term that keeps energies from growing without bound.
@@ -107,7 +109,7 @@ class ContrastiveDivergence(_Likelihood):
     Estimates the density up to its constant, at the chain's temperature T. The gradient is biased, but is zero at the
     truth if the chain leaves ``exp(−E/T)`` invariant (MALA), so that a flexible enough model finds the truth. With an
     unadjusted chain, the chain's own stationary distribution fits the data instead: for ``½a(x − b)²`` and Langevin of
-    step α that is 1/a ← s²(1 − αa/2) at T = 1. Regions that no chain reaches from data are never pushed up.
+    step α that means 1/a = s²(1 − αa/2) at T = 1. Regions that no chain reaches from data are never pushed up.
 
     Choose it if chains are expensive and the data cover what matters, as for Boltzmann machines and outlier scores; not
     for samples that start from noise.
@@ -115,7 +117,7 @@ class ContrastiveDivergence(_Likelihood):
     Args:
         k: Steps of a chain.
         sampler: Kernel of the chains; its own number of steps is kept for sampling from the trained model.
-        energy_penalty: α.
+        energy_penalty: Weight α of a term that keeps energies from growing without bound.
 
     Raises:
         InputError: ``k`` is below 1 or ``energy_penalty`` below 0.
@@ -152,15 +154,15 @@ class PersistentCD(_Likelihood):
     Estimates the density up to its constant, at the chain's temperature. The bias vanishes as the learning rate falls,
     since the chains then keep up with the model, unless they cannot cross between modes.
 
-    Choose it instead of CD for a density that is also right away from data, with small learning rates; instead of the
-    rejuvenated buffer of ``MaximumLikelihood`` if samples need not be reached from noise in a few steps.
+    Choose it over CD, with small learning rates, if the density must also be correct far from data. Choose it over the
+    rejuvenated buffer of ``MaximumLikelihood`` if short chains from noise need not end at good samples.
 
     Args:
         k: Steps of the chains for each optimizer step; by default the sampler's own number.
         sampler: Kernel of the chains.
-        chains: Number of chains, of which each step moves a batch; by default the batch size, so that every chain moves
+        chains: Number of chains; each step moves a batch of them. By default the batch size, so that every chain moves
             at every step.
-        energy_penalty: α.
+        energy_penalty: Weight α of a term that keeps energies from growing without bound.
 
     Raises:
         InputError: ``k`` or ``chains`` is below 1, ``chains`` below a batch, or ``energy_penalty`` below 0.

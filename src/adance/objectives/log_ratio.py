@@ -34,14 +34,14 @@ def check_ratio_temperature(temperature: object) -> None:
 class LogRatio(Configurable, nn.Module):
     """``r(x) = (E_n(x) − E_θ(x))/T − c``, computed as ``T·r`` in units of energy.
 
-    Without normalized energies, ``log(Z_θ/Z_n)`` is missing from r; c stands for it.
+    If the energies are not normalized, r lacks ``log(Z_θ/Z_n)``; c takes its place.
 
     Args:
         temperature: T ≥ 0; at 0 the loss is its limit for T → 0. ``auto``: a fifth of the energy that one step of the
             noise's chains descends, so that T follows the scale of the energy; see :meth:`follow`.
         constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c minimizes the loss of the
-            batch, without a gradient. ``margin``: c = δ/T: the energy of data is lowered until it is δ below the
-            noise's, and that of noise is held only once it has sunk by more than δ.
+            batch, without a gradient. ``margin``: c = δ/T: the loss lowers E_θ on data until it is δ below E_n, and
+            raises it on noise only where it is more than δ below E_n.
         margin: δ, in units of energy.
 
     Raises:

@@ -82,7 +82,7 @@ class ContrastiveRecipe(TwoParts):
         noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
         learn_log_z: Learn log Z as a parameter; otherwise it is 0.
         normalize: Divide the loss by the contrast's curvature.
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
         InputError: ``energy_penalty`` is below 0, or ``noise`` unknown.
@@ -114,7 +114,7 @@ class NCE(TwoParts):
         noises: ν, noise samples per datum.
         learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
         InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or ``noise`` unknown.
@@ -149,7 +149,7 @@ class BRM(TwoParts):
         noises: ν, noise samples per datum.
         learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1).
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
         InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or ``psi`` or ``noise`` unknown.
@@ -178,15 +178,15 @@ class RankingNCE(TwoParts):
     With ``r = −E(x) − log p_n(x)``, ``(B,)`` on data and ``(B, L − 1)`` on noise, the loss is the cross-entropy of
     ``softmax(log ρᵢ + rᵢ)`` over each datum and its noise samples.
 
-    Estimates the density up to its constant, at T = 1: log Z cancels. Choose it like NCE, if you need no log Z or the
-    noise's own is unknown. With many noise samples per datum it is close to maximum likelihood.
+    Estimates the density up to its constant, at T = 1: log Z cancels. Choose it where NCE fits, if you need no log Z or
+    the noise is not normalized. With many noise samples per datum it is close to maximum likelihood.
 
     Args:
         noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
         noises: L − 1, noise samples per datum.
-        probabilities: ρ, the probability of each of the L places; ``equal`` by default.
+        probabilities: ρ, the prior probability that the datum is in each of the L places; ``equal`` by default.
         normalize: Divide the loss by 1 − Σρ² = (L − 1)/L.
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
         InputError: ``noises`` is below 1, ``energy_penalty`` below 0, ``noise`` unknown, or ``probabilities`` are not L
@@ -217,10 +217,11 @@ class ConditionalNCE(TwoParts):
     weights, and if σ is too small or too large the gradient vanishes.
 
     Args:
-        bandwidth: σ; ``scaled`` is sᵢ/√D in axis i, with the data's standard deviation sᵢ.
+        bandwidth: σ, the standard deviation of the noise; ``scaled`` sets it to sᵢ/√D in axis i, where sᵢ is the data's
+            standard deviation.
         noises: M, noise samples per datum.
         normalize: Divide the loss by ½.
-        energy_penalty: α of a term ``α·(mean E₊² + mean E₋²)``.
+        energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
 
     Raises:
         InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or ``bandwidth`` not above 0.

@@ -39,20 +39,20 @@ class LossOutput:
         value: The loss, one number, with its graph.
         energy_data: Energies of the data ``(B,)``, detached.
         energy_noise: Energies of the noise ``(M,)``, detached; empty if there is no noise.
-        measure: Computes the metrics; call it only on steps that are logged.
+        compute_metrics: Computes the metrics; called only on steps that are logged.
         separation: How well data and noise are distinguished, if there is noise.
     """
 
     value: Tensor
     energy_data: Tensor
     energy_noise: Tensor
-    measure: Callable[[], dict[str, Tensor]]
+    compute_metrics: Callable[[], dict[str, Tensor]]
     separation: Separation | None = None
 
     @property
     def metrics(self) -> dict[str, Tensor]:
         """Metrics by name, on the device of the loss."""
-        return self.measure()
+        return self.compute_metrics()
 
 
 @dataclass(frozen=True)

@@ -34,18 +34,18 @@ class ScoreMatching(Objective):
       1e-7·|E|/ε² in float32.
 
     Estimates the density up to its constant, at T = 1. The score hardly depends on the relative weights of modes that
-    are far apart, so these are wrong. No log Z.
+    are far apart, so the model gets these weights wrong. It learns no log Z.
 
     Choose it for smooth energies on continuous data: ``exact`` for few axes, ``hutchinson`` for many,
     ``finite_difference`` if second derivatives are expensive. A batch costs 1 + d, 1 + M and 1 + M gradients, or 1 + 2M
     energies. For discrete data and data on a boundary use ``DenoisingScoreMatching`` instead.
 
     Args:
-        kind: The form of the loss, see above.
-        projections: M, directions for each row.
-        directions: ``rademacher``, of ±1, or ``gaussian``.
-        step: ε, in units of an axis, for ``finite_difference``.
-        chunk: Hessian-vector products at once, which bounds the memory.
+        kind: Form of the loss: ``exact``, ``hutchinson``, ``sliced``, ``sliced_vr`` or ``finite_difference``.
+        projections: M, number of random directions for each row.
+        directions: Distribution of the directions: ``rademacher`` (±1) or ``gaussian``.
+        step: ε of ``finite_difference``, in model units.
+        chunk: Number of Hessian-vector products computed at once, which bounds the memory.
 
     Raises:
         InputError: ``kind`` or ``directions`` is unknown, ``projections`` or ``chunk`` below 1, or ``step`` not above

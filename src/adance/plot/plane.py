@@ -61,7 +61,7 @@ def window_of(points: ArrayLike | Tensor | None) -> Window:
         InputError: There are none.
     """
     if points is None:
-        raise InputError("density needs data or samples, to know which square to draw")
+        raise InputError("density needs data or samples to choose the range of its axes")
     x = torch.as_tensor(points).detach().float().cpu()
     return float(x[:, 0].mean()), float(x[:, 1].mean()), float(1.25 * (x - x.mean(0)).abs().max())
 

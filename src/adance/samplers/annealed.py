@@ -36,15 +36,15 @@ class AnnealedState(NamedTuple):
 class Annealed(Kernel):
     """Any kernel, with settings that change from a first to a last value during its steps and then stay constant.
 
-    Each range is ``(first, last)`` of the setting of that name; the kernel must have that setting. A kernel that adapts
+    Each range is a pair ``(first, last)``; the kernel must have the setting of that name. A kernel that adapts
     its step size continues to do so in warm-up unless its step size is scheduled.
 
     Args:
         kernel: The kernel.
         steps: Steps of the schedule, and by default of one chain.
-        step_size: Range of the step size.
-        noise_std: Range of the noise's standard deviation, for kernels that have one.
-        temperature: Range of the temperature.
+        step_size: First and last step size.
+        noise_std: First and last standard deviation of the noise, for kernels that have one.
+        temperature: First and last temperature.
         shape: ``geometric``: settings change by the same factor at each step (both ends above 0). ``linear``: by the
             same amount.
 

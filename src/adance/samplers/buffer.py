@@ -16,7 +16,7 @@ class ReplayBuffer(nn.Module):
         super().__init__()
         self.register_buffer("samples", samples.clone())
 
-    def draw(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+    def sample(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """``n`` distinct random slots ``(n,)`` and the chains in them ``(n, *event)``.
 
         Raises:
@@ -28,7 +28,7 @@ class ReplayBuffer(nn.Module):
         return slots, self.samples[slots]
 
     def write(self, slots: Tensor, x: Tensor) -> None:
-        """Write ``x`` ``(n, *event)`` to ``slots``, as returned by :meth:`draw`."""
+        """Write ``x`` ``(n, *event)`` to ``slots``, as returned by :meth:`sample`."""
         self.samples[slots] = x
 
     def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:

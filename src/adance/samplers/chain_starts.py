@@ -48,7 +48,7 @@ def check_starts(kind: str, rejuvenation: float, capacity: int) -> None:
 
 
 def runs_since_noise(kind: StartKind, rejuvenation: float) -> float | None:
-    """Number of runs since noise that four of five chains do not exceed.
+    """Number of runs since their start from noise that 80% of the chains do not exceed.
 
     A chain that restarts with probability R before each run is at most n runs old with probability
     ``1 − (1 − R)ⁿ``. ``None`` if chains do not restart.
@@ -91,7 +91,7 @@ class ChainStarts(nn.Module):
         self.noise, self.kind, self.rejuvenation = noise, kind, rejuvenation
         self.buffer = ReplayBuffer(noise.sample(capacity, generator)) if kind in BUFFERED else None
 
-    def draw(self, n: int, data: Tensor | None = None, generator: torch.Generator | None = None) -> Starts:
+    def sample(self, n: int, data: Tensor | None = None, generator: torch.Generator | None = None) -> Starts:
         """``n`` starts; ``data`` ``(B, *event)`` is needed only for the kind ``data``, and repeated if n > B.
 
         Raises:
@@ -104,7 +104,7 @@ class ChainStarts(nn.Module):
             return Starts(data.detach()[rows], None)
         if self.buffer is None:
             return Starts(self.noise.sample(n, generator), None)
-        slots, x = self.buffer.draw(n, generator)
+        slots, x = self.buffer.sample(n, generator)
         if self.rejuvenation == 0:
             return Starts(x, slots)
         fresh = self.noise.sample(n, generator).to(x.dtype)

@@ -84,7 +84,9 @@ class Gibbs(Kernel):
         if not hasattr(energy, "conditional"):
             check_units(x, unit_values(energy, self.values), "Gibbs")
         elif self.temperature != 1:
-            raise InputError(f"temperature={self.temperature}, but this energy has conditionals at temperature 1")
+            raise InputError(
+                f"temperature={self.temperature}, but the conditionals of this energy are for temperature 1"
+            )
         return GibbsState(x, energies(energy, x))
 
     @torch.no_grad()

@@ -82,7 +82,9 @@ class Kernel(Configurable, ABC):
             return made_from(**{**self.init_args, **changes})
         except (InputError, TypeError) as error:
             takes = ", ".join(inspect.signature(made_from).parameters)
-            raise InputError(f"sampler: {error}; the default is {made_from.__name__}, which takes {takes}") from None
+            raise InputError(
+                f"sampler: {error}; the default sampler is {made_from.__name__}, which takes {takes}"
+            ) from None
 
     def adapt(self, state: Any, info: StepInfo) -> Any:
         """The state with its step size moved towards a target acceptance; here: unchanged."""
@@ -98,7 +100,7 @@ class SplitKernel(Kernel):
 
     @abstractmethod
     def move(self, energy: Energy, state: Any, numbers: tuple[Tensor, ...]) -> tuple[Any, StepInfo]:
-        """Move every chain once with the ``numbers`` from :meth:`draw`; the state holds only tensors."""
+        """Move every chain once with the ``numbers`` from :meth:`sample_randomness`; the state holds only tensors."""
 
     def step(self, energy: Energy, state: Any, generator: torch.Generator | None = None) -> tuple[Any, StepInfo]:
         """Move every chain once."""

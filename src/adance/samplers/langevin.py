@@ -27,9 +27,9 @@ class Langevin(SplitKernel):
     Args:
         steps: Steps of one chain.
         step_size: α, the factor of the gradient of E.
-        noise_std: σ, absolute.
+        noise_std: σ, the standard deviation of the noise in one step.
         temperature: T, so that σ = √(2αT).
-        bounds: ``(low, high)``: positions are clamped to it after every step.
+        bounds: ``(low, high)``: positions are clamped to this range after every step.
 
     Raises:
         InputError: ``steps``, ``noise_std`` or ``temperature`` is below 0, ``step_size`` not above 0, ``bounds`` not in

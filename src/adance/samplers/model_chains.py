@@ -70,12 +70,14 @@ class ModelChains(nn.Module):
             with eval_mode(energy), torch.no_grad():
                 self.kernel.init(energy, self.starts.buffer.samples[:2])
 
-    def follow(self, energy: nn.Module, generator: torch.Generator | None) -> None:
+    def reweight_and_move(self, energy: nn.Module, generator: torch.Generator | None) -> None:
         """Move reweighted chains to the distribution of a new snapshot ``energy``; other chains stay where they are."""
         if self.population is None or self.starts.buffer is None:
             return
         with self.options.timer():
-            moved = self.population.follow(self.starts.buffer, energy, self.kernel, generator, self._step_size)
+            moved = self.population.reweight_and_move(
+                self.starts.buffer, energy, self.kernel, generator, self._step_size
+            )
         self._step_size, self.gradients = moved.step_size, self.gradients + moved.gradients
 
     def run(
@@ -88,7 +90,7 @@ class ModelChains(nn.Module):
     ) -> Tensor:
         """Ends ``(n, *event)`` of chains on the snapshot ``energy``, for data ``(B, *event)``."""
         with self.options.timer():
-            start = self.starts.draw(n, data, generator)
+            start = self.starts.sample(n, data, generator)
             chains = run_chains(
                 self.kernel,
                 given(self._copy_of(energy, start.x, condition), condition),

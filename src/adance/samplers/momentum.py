@@ -31,9 +31,10 @@ class MomentumLangevin(Kernel):
         steps: Steps of one chain.
         step_size: α, the factor of the gradient of E.
         momentum: μ, the share of the velocity that is kept, in [0, 1).
-        noise_std: σ, absolute; set it or the temperature, not both. With neither there is no noise.
+        noise_std: σ, the standard deviation of the noise in one step; set it or the temperature, not both. With
+            neither there is no noise.
         temperature: T, so that σ = √(2αT(1 − μ)).
-        bounds: ``(low, high)``: positions are clamped to it after every step.
+        bounds: ``(low, high)``: positions are clamped to this range after every step.
 
     Raises:
         InputError: ``steps``, ``noise_std`` or ``temperature`` is below 0, ``step_size`` not above 0, ``momentum``

@@ -2,7 +2,7 @@
 
 from adance.samplers.kernel import Kernel
 
-MOST_RUNS = 20
+MAX_RUNS = 20
 """A chain for sampling is at most this many times as long as one run of a chain in training."""
 
 
@@ -19,6 +19,6 @@ def sampling_steps(kernel: Kernel, training_runs: float | None = None) -> int:
             :func:`~adance.samplers.chain_starts.runs_since_noise`.
     """
     if kernel.exact:
-        return MOST_RUNS * kernel.steps
-    runs = 2.0 if training_runs is None else min(training_runs, MOST_RUNS)
+        return MAX_RUNS * kernel.steps
+    runs = 2.0 if training_runs is None else min(training_runs, MAX_RUNS)
     return round(runs * kernel.steps)

@@ -15,7 +15,7 @@ from adance.samplers.resampling import finite_sample_share, longest_step
 
 LogDensity = Callable[[Tensor], Tensor]
 
-LEAST_SHARE = 0.25
+MIN_EFFECTIVE_SHARE = 0.25
 """Smallest effective share of the chains that one weighting may leave."""
 
 BRIDGE_STEPS = 5
@@ -104,7 +104,7 @@ class Population(nn.Module):
         self.register_buffer("started", torch.zeros((), dtype=torch.bool))
         self.register_buffer("share", torch.ones(()))
 
-    def follow(
+    def reweight_and_move(
         self,
         buffer: ReplayBuffer,
         energy: nn.Module,
@@ -114,7 +114,7 @@ class Population(nn.Module):
     ) -> Moved:
         """Move the buffer to the density ``exp(−E/T)`` of a frozen ``energy``.
 
-        The first call starts from the buffer's initial distribution, later calls from that of the call before.
+        The first call starts from the buffer's initial distribution, later calls from the density of the previous one.
         """
         before = _log_density(self.followed, kernel.temperature) if self.started else self.start
         after = _log_density(energy, kernel.temperature)
@@ -131,10 +131,10 @@ def _log_density(energy: nn.Module, temperature: float) -> LogDensity:
 
 
 def _next_step(gain: Tensor, rest: float) -> float:
-    """The longest step of the ``rest`` of the path that leaves :data:`LEAST_SHARE` of the chains."""
+    """The longest step of the ``rest`` of the path that leaves :data:`MIN_EFFECTIVE_SHARE` of the chains."""
 
     def keeps(step: float) -> bool:
-        return bool(finite_sample_share(step * gain) >= LEAST_SHARE)
+        return bool(finite_sample_share(step * gain) >= MIN_EFFECTIVE_SHARE)
 
     return longest_step(keeps, rest, SHORTEST_STEP, HALVINGS)
 

@@ -65,7 +65,7 @@ def run_names(points: Sequence[Values]) -> list[str]:
     names = [",".join(f"{short[key]}={_safe(value)}" for key, value in point.items()) for point in points]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"two combinations would both be called {twice}; run them as two sweeps")
+        raise InputError(f"two combinations would have the same name {twice}; run them as two sweeps")
     return names
 
 

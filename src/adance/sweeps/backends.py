@@ -25,7 +25,7 @@ def parallel(backend: str, jobs: int) -> Iterator[Any]:
         InputError: The backend is unknown or not installed.
     """
     if backend not in BACKENDS:
-        raise InputError(f"unknown backend {backend!r}; one of {', '.join(BACKENDS)}")
+        raise InputError(f"unknown backend {backend!r}: use one of {', '.join(BACKENDS)}")
     start = {"loky": _loky, "ray": _ray, "dask": _dask}[backend]
     try:
         with start(jobs) as options, joblib.parallel_config(backend, n_jobs=jobs, **options):

@@ -56,7 +56,9 @@ def load_weights(module: nn.Module, path: Path) -> None:
         module.load_state_dict(state)
     except ValueError:
         name = type(module).__name__
-        raise InputError(f"{path} is of another version of adance, whose {name} stores other tensors") from None
+        raise InputError(
+            f"{path} was written by another version of adance, whose {name} stores different tensors"
+        ) from None
     except RuntimeError as error:
         raise InputError(f"{path} does not fit the {type(module).__name__}: {' '.join(str(error).split())}") from None
 
@@ -108,7 +110,7 @@ def read_state(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path / 'state.json'}: {error}") from None
     if not isinstance(state, dict) or not {"step", "seconds", "log_normalizer"} <= state.keys():
-        raise InputError(f"{path / 'state.json'} needs step, seconds and log_normalizer")
+        raise InputError(f"{path / 'state.json'} must contain step, seconds and log_normalizer")
     for name, least in (("step", 0), ("seconds", 0.0)):
         check_real(f"{path / 'state.json'}: {name}", state[name], least)
     check_real(f"{path / 'state.json'}: log_normalizer", state["log_normalizer"] or 0.0)

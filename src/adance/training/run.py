@@ -42,7 +42,7 @@ class Run:
         step: The optimizer step of these weights.
         averaged: Whether these weights are the moving average.
         log_normalizer: Log Z, if training learned it.
-        chain_runs: How many runs most chains from noise had behind them in training, if there were such chains.
+        chain_runs: Number of runs that most chains had taken since noise in training, if chains started from noise.
         buffer: The replay buffer of training ``(N, *event)``, if there was one.
     """
 
@@ -125,7 +125,9 @@ class Run:
         compiled = decide_compile(compile, self.sampler, self.energy, starts, steps, n)
         energy = chain_copy(self.energy, starts)
         if (given is None) != (kept is None):
-            raise InputError("inpainting needs both given, the events, and kept, the mask of what to keep")
+            raise InputError(
+                "inpainting needs both given (the events) and kept (the mask of the values that stay fixed)"
+            )
         completion = None
         if given is not None and kept is not None:
             completion = InpaintingEnergy(energy, _fitted(given, starts, "given"), _fitted(kept, starts, "kept").bool())
@@ -173,7 +175,7 @@ class Run:
         """
         if needs_condition(self.energy):
             name = type(self.energy).__name__
-            raise InputError(f"{name} has no energy without a condition: use adance.load(folder).given(z) in Python")
+            raise InputError(f"{name} needs a condition z: in Python, use adance.load(folder).given(z)")
 
     def of_class(self, label: int) -> "Run":
         """The run given one class, for class-conditional energies.
@@ -183,7 +185,7 @@ class Run:
         """
         if not isinstance(self.energy, ClassConditionalMLP):
             raise InputError(
-                f"{self.folder.path} is not class-conditional: its energy is a {type(self.energy).__name__}"
+                f"{self.folder.path} is not class-conditional: its energy is of class {type(self.energy).__name__}"
             )
         classes = self.energy.classes
         if not 0 <= label < classes:
@@ -217,7 +219,7 @@ class Run:
             rows = torch.randint(len(self.buffer), (n,), generator=generator, device=self.device)
             return self.buffer.to(self.device)[rows]
         if start != "data":
-            raise InputError(f"chains start from noise, buffer or data, not from {start!r}")
+            raise InputError(f"start must be noise, buffer or data, got {start!r}")
         data = self.reload_data()
         rows = torch.randint(len(data.test), (n,), generator=torch.Generator().manual_seed(generator.initial_seed()))
         return data.batch(rows, "test").to(self.device)
@@ -235,7 +237,7 @@ def check_number(n: int) -> None:
         InputError: ``n`` is not in [1, 2³¹).
     """
     if not 1 <= n < 2**31:
-        raise InputError(f"cannot draw {n} samples; n must be at least 1 and less than 2**31")
+        raise InputError(f"n must be at least 1 and less than 2**31, got {n}")
 
 
 def _fitted(x: Tensor, starts: Tensor, name: str) -> Tensor:

@@ -87,7 +87,7 @@ class RunFolder:
             raise InputError(f"cannot read {self.path / 'config.yaml'}: {error}") from None
         if not {"energy", "objective", "steps"} <= config.keys():
             raise InputError(
-                f"{self.path / 'config.yaml'} is not the config of a run: it needs energy, objective, steps"
+                f"{self.path / 'config.yaml'} is not the config of a run: it must contain energy, objective and steps"
             )
         for part in ("energy", "objective"):
             if not (isinstance(config[part], dict) and isinstance(config[part].get("init_args") or {}, dict)):
@@ -106,7 +106,9 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise InputError(f"cannot read {self.path / 'data.json'}: {error}") from None
         if not isinstance(description, dict) or not {"kind", "event_shape", "transform"} <= description.keys():
-            raise InputError(f"{self.path / 'data.json'} does not describe data: it needs kind, event_shape, transform")
+            raise InputError(
+                f"{self.path / 'data.json'} does not describe data: it must contain kind, event_shape and transform"
+            )
         found = description.pop("format", 1)
         if found != FORMAT:
             raise InputError(

@@ -28,9 +28,9 @@ class Settings:
         adversary_lr: Learning rate of Adam for a noise that is trained against the model; by default ``lr``.
         betas: Decay rates of Adam's two moments. The default of the second is short, since the scale of
             gradients changes from snapshot to snapshot (docs/long-intervals.md). The thesis uses 0.999.
-        schedule: ``inverse``: constant, then ``decay_after/step``, which does not depend on ``steps``, so that a run
-            can be extended; ``constant``; ``linear`` or ``cosine``: constant for the first half of ``steps``, then
-            falling to 2 % of ``lr``.
+        schedule: Schedule of the learning rate. ``inverse``: constant, then proportional to ``decay_after/step``, which
+            does not depend on ``steps``, so that a run can be extended; ``constant``; ``linear`` or ``cosine``:
+            constant for the first half of ``steps``, then falling to 0.02 times ``lr``.
         decay_after: The step at which ``inverse`` starts to fall.
         warmup: Steps over which the learning rate rises from 0.
         grad_clip: Bound on the norm of the gradient of the energy's weights; none by default. A learned log Z and an
@@ -39,14 +39,14 @@ class Settings:
         data_noise: Standard deviation of Gaussian noise added to data, in model units.
         dequantize: Add uniform noise of one quantization level to images.
         flip: Mirror each image left to right with probability ½.
-        energy_limit: Training counts as diverged when the mean energies of data and noise differ by more.
-        compile: Compile chains of kernels that support it (see docs/performance.md): ``on``, ``off``, or ``auto``, if
-            that saves more than a minute in total.
+        energy_limit: Training counts as diverged when the mean energies of data and noise differ by more than this.
+        compile: Compile chains of kernels that support it (see docs/performance.md): ``on``, ``off``, or ``auto`` (only
+            if that saves more than a minute in total).
         chain_dtype: Type of matrix products in chains: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 for
             compiled, unadjusted chains of images on devices where it is faster. The ratio is always float32.
         seed: Seed of everything random.
         log_every: Steps between lines of metrics.jsonl.
-        sample_every: Steps between pictures of samples; 0 for only a last one.
+        sample_every: Steps between pictures of samples; 0 for only one at the end.
         checkpoint_every: Steps between checkpoints.
     """
 
@@ -100,10 +100,10 @@ class Settings:
         self._require("betas", _are_betas(self.betas), "two numbers in [0, 1)")
         object.__setattr__(self, "betas", tuple(map(float, self.betas)))  # torch refuses an int next to a float
         schedules = ("inverse", "constant", "linear", "cosine")
-        self._require("schedule", self.schedule in schedules, ", ".join(schedules))
+        self._require("schedule", self.schedule in schedules, f"one of {', '.join(schedules)}")
 
         self._require("compile", self.compile in COMPILE, "auto, on or off")
-        self._require("chain_dtype", self.chain_dtype in CHAIN_DTYPES, ", ".join(CHAIN_DTYPES))
+        self._require("chain_dtype", self.chain_dtype in CHAIN_DTYPES, f"one of {', '.join(CHAIN_DTYPES)}")
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:
         if not holds:

@@ -9,7 +9,7 @@ def auc(energy_data: Tensor, energy_noise: Tensor) -> Tensor:
     return (gap > 0).float().mean() + 0.5 * (gap == 0).float().mean()
 
 
-def energy_measures(value: Tensor, energies: Tensor, n: int) -> dict[str, Tensor]:
+def energy_metrics(value: Tensor, energies: Tensor, n: int) -> dict[str, Tensor]:
     """The loss ``value``, and statistics of ``energies`` ``(n + M,)``, of which the first ``n`` are of data."""
     data, noise = energies[:n], energies[n:]
     return {"loss": value, "energy_data": data.mean(), "energy_noise": noise.mean(), "auc": auc(data, noise)}

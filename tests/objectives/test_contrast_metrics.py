@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adance.objectives.measures import auc
+from adance.objectives.metrics import auc
 from adance.samplers.resampling import effective_sample_share
 
 NUMBERS = st.lists(st.integers(-5, 5).map(float), min_size=1, max_size=8)
