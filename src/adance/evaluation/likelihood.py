@@ -10,10 +10,8 @@ from torch import Tensor
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Density, Uniform
 from adance.errors import InputError
-from adance.evaluation.ais import plan
-from adance.evaluation.bracket import Bracket, bracket_log_z
-from adance.evaluation.bridge import Bridge
-from adance.evaluation.grid import HALF_WIDTH, grid_log_z
+from adance.evaluation.ais import Bridge, plan
+from adance.evaluation.log_z import HALF_WIDTH, Bracket, bracket_log_z, grid_log_z
 from adance.evaluation.measurement import Measurement
 from adance.evaluation.normalizable import continuous_rows, density_base, temperature_of, why_unnormalized
 from adance.evaluation.options import Options

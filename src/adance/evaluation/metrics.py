@@ -1,14 +1,11 @@
 """Every metric of samples, in the order in which ``adance evaluate`` shows them."""
 
-from adance.evaluation.frechet import measure_frechet
+from adance.evaluation.feature_distances import measure_frechet, measure_kid
 from adance.evaluation.inception import measure_inception_score
-from adance.evaluation.kid import measure_kid
-from adance.evaluation.mmd import measure_mmd
 from adance.evaluation.modes import measure_modes
 from adance.evaluation.precision_recall import measure_precision_recall
 from adance.evaluation.sample_set import SampleMetric
-from adance.evaluation.stein import measure_stein
-from adance.evaluation.wasserstein import measure_wasserstein
+from adance.evaluation.vector_distances import measure_mmd, measure_stein, measure_wasserstein
 
 BUILT_IN: tuple[SampleMetric, ...] = (
     measure_mmd,
