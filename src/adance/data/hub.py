@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from adance.data.arrays import read_array
 from adance.data.checks import labels
-from adance.data.files import read_array
-from adance.data.pixels import pixels, stack
+from adance.data.folder import pixels, stack
 from adance.data.splits import Splits
 from adance.errors import InputError
 
@@ -74,7 +74,7 @@ def load_hub(name: str, source: str | Path | None = None, *, image_size: int | N
     if train.shape[1:] != test.shape[1:]:
         shapes = f"{tuple(train.shape[1:])} and {tuple(test.shape[1:])}"
         raise InputError(f"{name}: training and test images have shapes {shapes}, but must be alike")
-    return Splits(name, "image", train, test, train_labels, test_labels, image_size=size)
+    return Splits(name, "image", train, test, train_labels=train_labels, test_labels=test_labels, image_size=size)
 
 
 def _local(name: str, source: str | Path | None) -> Path | None:
@@ -93,7 +93,9 @@ def _open(name: str, entry: HubSet, local: Path | None) -> dict[str, Any]:
         raise InputError(f"{name}: needs the datasets library: pip install adance[datasets]") from None
     files = None if local is None else {split: _parquet(local, split) for split in ("train", "test")}
     try:
-        loaded = datasets.load_dataset(entry.repository) if files is None else _load_files(files)
+        loaded = (
+            datasets.load_dataset("parquet", data_files=files) if files else datasets.load_dataset(entry.repository)
+        )
         return {split: loaded[split] for split in ("train", "test")}
     # The library, its HTTP client and its file readers fail in many ways; all mean that the source is unusable.
     except Exception as error:
@@ -103,12 +105,6 @@ def _open(name: str, entry: HubSet, local: Path | None) -> dict[str, Any]:
             f"{name}: {place} cannot be loaded ({type(error).__name__}: {reason}); "
             "use a local .npz or image folder, or set ADANCE_DATA to a folder with a copy"
         ) from None
-
-
-def _load_files(files: dict[str, list[str]]) -> Any:
-    import datasets
-
-    return datasets.load_dataset("parquet", data_files=files)
 
 
 def _parquet(folder: Path, split: str) -> list[str]:
@@ -129,10 +125,10 @@ def _rows(split: Any, entry: HubSet, where: str, size: int | None) -> tuple[torc
     for row, picture in enumerate(_pictures(split, entry.image, where)):
         names.append(f"{where} row {row}")
         arrays.append(pixels(_center(picture, entry.crop), names[-1], size))
+    images = stack(arrays, names)
     if entry.label is None:
-        return stack(arrays, names), None
-    column = np.asarray(list(split[entry.label]))
-    return stack(arrays, names), labels([(column, len(split), where)])[0]
+        return images, None
+    return images, labels([(np.asarray(list(split[entry.label])), len(split), where)])[0]
 
 
 def _pictures(split: Any, column: str, where: str) -> Iterable["Image"]:

@@ -9,16 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.data.arrays import read_memory
+from adance.data.arrays import read_array
 from adance.data.dataset import Dataset
-from adance.data.digits import load_digits
-from adance.data.files import read_array
 from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
+from adance.data.memory import read_memory
 from adance.data.splits import Splits, image_scale, in_range
 from adance.data.table import read_table
 from adance.data.toys2d import TOYS
-from adance.data.transforms import Identity, transform_from_state
+from adance.data.transforms import Identity, ImageScale, transform_from_state
 from adance.errors import InputError
 from adance.near import did_you_mean
 from adance.randomness import check_seed
@@ -134,3 +133,26 @@ def _named(name: str, seed: int, image_size: int | None) -> Splits:
     toy, generator = TOYS[name](), torch.Generator().manual_seed(seed)
     train, test = toy.sample(50_000, generator), toy.sample(10_000, generator)
     return Splits(name, "vector", train, test, transform=Identity(), density=toy)
+
+
+def load_digits() -> Splits:
+    """The 1,797 digits, 8 x 8 pixels with whole values 0..16: 1,400 to train on and 397 held out.
+
+    The split never changes: it is the permutation of seed 0.
+    """
+    from sklearn.datasets import load_digits as bunch
+
+    digits = bunch()
+    images = torch.from_numpy(digits.images).to(torch.uint8)[:, None]
+    labels = torch.from_numpy(digits.target).to(torch.int64)
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+    train, test = order[:1400], order[1400:]
+    return Splits(
+        name="digits",
+        kind="image",
+        train=images[train],
+        test=images[test],
+        train_labels=labels[train],
+        test_labels=labels[test],
+        transform=ImageScale(0.0, 16.0, 17, 64),
+    )
