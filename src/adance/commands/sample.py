@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adance.atomic import atomic_write
+from adance.atomic import output_file
 from adance.commands.given import split_arguments
-from adance.commands.open_run import open_run
+from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import add_part, make_parser
 from adance.commands.parts import choose
 from adance.data import load_for_model
@@ -49,14 +49,7 @@ def run(argv: list[str]) -> None:
     parser.option("--mask", type=str | None, default=None, help=MASK_HELP)
     parser.option("--given", type=str | None, default=None, help="images to inpaint; default: held-out data")
     parser.option("--out", type=str | None, default=None, help=OUT_HELP)
-    parser.option(
-        "--weights",
-        type=Literal["average", "last"] | None,
-        default=None,
-        help="by default the average, if there is one",
-    )
-    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
-    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
+    add_run_options(parser)
     parser.option("--compile", type=Compile, default="auto", help="auto (if it saves a minute), on or off")
     args = parser.read([*found.rest, *sampler.tokens()])
 
@@ -129,11 +122,8 @@ def _given(model: Run, path: str | None, n: int) -> Tensor:
 def _write(model: Run, samples: Tensor, out: Path) -> None:
     writers: dict[str, Callable[[Run, Tensor, Path], None]]
     writers = {".png": save_picture, ".npz": save_array, ".csv": _write_table}
-    try:
-        with atomic_write(out) as part:
-            writers[out.suffix](model, samples, part)
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}") from None
+    with output_file(out) as part:
+        writers[out.suffix](model, samples, part)
 
 
 def _write_table(model: Run, samples: Tensor, path: Path) -> None:

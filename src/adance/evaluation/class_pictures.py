@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.atomic import atomic_write
-from adance.errors import InputError
+from adance.atomic import output_file
 from adance.evaluation.classifier import Classifier
 from adance.evaluation.extractor import classify
 from adance.evaluation.reference import as_events
@@ -35,11 +34,8 @@ def save_class_pictures(samples: SampleSet, folder: Path) -> list[str]:
     real = classify(extractor, as_events(data.batch(rows), data.kind))
     assert real is not None
     names = [str(name) for name in (extractor.classes if isinstance(extractor, Classifier) else range(log_p.shape[1]))]
-    try:
-        save_class_given_x(samples.x, log_p, names, folder / CLASS_GIVEN_X)
-        save_class_marginal(log_p, real, names, folder / CLASS_MARGINAL)
-    except OSError as error:
-        raise InputError(f"cannot write pictures to {folder}: {error.strerror}") from None
+    save_class_given_x(samples.x, log_p, names, folder / CLASS_GIVEN_X)
+    save_class_marginal(log_p, real, names, folder / CLASS_MARGINAL)
     return [CLASS_GIVEN_X, CLASS_MARGINAL]
 
 
@@ -57,8 +53,8 @@ def save_class_given_x(images: Tensor, log_probabilities: Tensor, names: list[st
         right.bar(range(len(p)), p, color=BLUE)
         right.set(ylim=(0, 1), ylabel="p(y | x)", **_class_ticks(names))
     panels[-1][1].set_xlabel("class y")
-    with atomic_write(path) as aside:
-        figure.savefig(aside, format="png", dpi=120)
+    with output_file(path) as part:
+        figure.savefig(part, format="png", dpi=120)
 
 
 def save_class_marginal(samples: Tensor, real: Tensor, names: list[str], path: Path) -> None:
@@ -73,8 +69,8 @@ def save_class_marginal(samples: Tensor, real: Tensor, names: list[str], path: P
     axes.set(xlabel="class y", ylabel="p(y)", **_class_ticks(names))
     axes.margins(y=0.2)
     axes.legend(frameon=False, ncols=2, loc="upper right")
-    with atomic_write(path) as aside:
-        figure.savefig(aside, format="png", dpi=120)
+    with output_file(path) as part:
+        figure.savefig(part, format="png", dpi=120)
 
 
 def _class_ticks(names: list[str]) -> dict[str, Any]:
