@@ -54,13 +54,9 @@ class Parser(ArgumentParser):
         hint = self.hints.get(key)
         if hint is None:
             return message
-        given = [text for token, after in pairwise([*argv, ""]) for text in _value_of(key, token, after)]
+        pairs = [(*token.partition("="), after) for token, after in pairwise([*argv, ""])]
+        given = [value if is_joined else after for name, is_joined, value, after in pairs if name == f"--{key}"]
         return f"--{key}: expected {_wanted(hint)}" + "".join(f"; got {text!r}" for text in given[-1:])
-
-
-def _value_of(key: str, token: str, after: str) -> list[str]:
-    name, is_joined, value = token.partition("=")
-    return [value if is_joined else after] if name == f"--{key}" else []
 
 
 def make_parser(command: str, description: str, usage: str | None = None) -> Parser:
