@@ -16,9 +16,8 @@ import torch
 
 import adance
 from adance.evaluation.extractor import extract
-from adance.evaluation.feature_distances import frechet_distance, kernel_distance
+from adance.evaluation.feature_metrics import frechet_distance, kernel_distance, precision_and_recall
 from adance.evaluation.find_extractor import find_extractor
-from adance.evaluation.precision_recall import precision_and_recall
 from adance.evaluation.reference import Reference
 
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from adance.errors import InputError
-from adance.evaluation.feature_distances import frechet_distance, kernel_distance
+from adance.evaluation.feature_metrics import frechet_distance, kernel_distance
 from adance.evaluation.inception import inception_score
 from adance.evaluation.reference import Reference
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from adance.errors import InputError
-from adance.evaluation.precision_recall import precision_and_recall
+from adance.evaluation.feature_metrics import precision_and_recall
 
 
 def test_precision_and_recall_by_hand():
@@ -30,7 +30,7 @@ def test_a_part_of_the_law_has_precision_without_recall(generator):
 def test_large_sets_are_chunked_alike(generator, monkeypatch):
     x = torch.randn(300, 3, generator=generator)
     whole = precision_and_recall(x[:150], x[150:])
-    monkeypatch.setattr("adance.evaluation.precision_recall.CHUNK", 7)
+    monkeypatch.setattr("adance.evaluation.feature_metrics.CHUNK", 7)
     assert precision_and_recall(x[:150], x[150:]) == whole
 
 

@@ -5,9 +5,8 @@ import torch
 
 from adance.errors import InputError
 from adance.evaluation.log_z import grid_log_z
-from adance.evaluation.modes import mode_coverage
 from adance.evaluation.outliers import auroc
-from adance.evaluation.vector_distances import sliced_wasserstein, squared_mmd, stein_discrepancy
+from adance.evaluation.vector_metrics import mode_coverage, sliced_wasserstein, squared_mmd, stein_discrepancy
 
 
 def test_mmd_by_hand():

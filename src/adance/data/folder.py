@@ -38,18 +38,10 @@ def read_folder(path: Path, image_size: int | None = None) -> Splits:
     listed = [_list(part) for part in parts]
     files = [file for files, _ in listed for file in files]
     images = stack([_open(file, image_size) for file in files], [str(file) for file in files])
-    n = len(listed[0][0])
-    classes = [_codes(path, names, listed[0][1]) for _, names in listed]
-    split = len(parts) == 2
-    return Splits(
-        str(path),
-        "image",
-        images[:n],
-        images[n:] if split else None,
-        train_labels=classes[0],
-        test_labels=classes[1] if split else None,
-        image_size=image_size,
-    )
+    n, classes = len(listed[0][0]), [_codes(path, names, listed[0][1]) for _, names in listed]
+    train, y_train = images[:n], classes[0]
+    test, y_test = (images[n:], classes[1]) if len(parts) == 2 else (None, None)
+    return Splits(str(path), "image", train, test, train_labels=y_train, test_labels=y_test, image_size=image_size)
 
 
 def _list(path: Path) -> tuple[list[Path], list[str] | None]:

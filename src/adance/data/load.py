@@ -46,12 +46,11 @@ def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: 
         raise InputError(f"image_size applies to a folder of images or a hub set, but {given} is neither")
     if image_size is not None and image_size < 1:
         raise InputError(f"image_size must be at least 1, got {image_size}")
-    named = isinstance(source, str) and source in NAMES
     data = Dataset.from_splits(_read(source, seed, image_size), held_out, seed)
     if not _is_name_or_path(source):
         return data
-    again = {"source": source if named else str(Path(source).resolve()), "seed": seed, "held_out": held_out}
-    return replace(data, source={**again, "image_size": image_size})
+    again = source if source in NAMES else str(Path(source).resolve())
+    return replace(data, source={"source": again, "seed": seed, "held_out": held_out, "image_size": image_size})
 
 
 def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0) -> Tensor:
@@ -107,7 +106,7 @@ def _is_name_or_path(source: Any) -> bool:
 def _read(source: Any, seed: int, image_size: int | None) -> Splits:
     if not _is_name_or_path(source):
         return read_memory("data", source)
-    if isinstance(source, str) and source in NAMES:
+    if source in NAMES:
         return _named(source, seed, image_size)
     path = Path(source)
     # os.path answers False where Path would raise, as for a name that is too long.

@@ -3,19 +3,17 @@
 from adance.evaluation.ais import Bridge, Schedule, anneal_backward, anneal_forward, plan
 from adance.evaluation.evaluate import Evaluation, evaluate_run
 from adance.evaluation.extractor import Extractor, classify, extract
-from adance.evaluation.feature_distances import frechet_distance, kernel_distance
+from adance.evaluation.feature_metrics import frechet_distance, kernel_distance, precision_and_recall
 from adance.evaluation.find_extractor import find_extractor
 from adance.evaluation.inception import inception_score
 from adance.evaluation.log_z import Bracket, bracket_log_z, grid_log_z
 from adance.evaluation.measurement import Measurement
 from adance.evaluation.metrics import register_metric
-from adance.evaluation.modes import mode_coverage
 from adance.evaluation.options import Options
 from adance.evaluation.outliers import auroc
-from adance.evaluation.precision_recall import precision_and_recall
 from adance.evaluation.reference import Reference, load_reference
 from adance.evaluation.sample_set import SampleSet
-from adance.evaluation.vector_distances import sliced_wasserstein, squared_mmd, stein_discrepancy
+from adance.evaluation.vector_metrics import mode_coverage, sliced_wasserstein, squared_mmd, stein_discrepancy
 
 __all__ = [
     "Bracket",

@@ -9,7 +9,7 @@ from torch import Tensor
 from adance.errors import InputError
 from adance.evaluation.cache import file_key
 from adance.evaluation.extractor import Extractor, load_torchscript
-from adance.evaluation.feature_distances import GivenFeatures, no_warnings
+from adance.evaluation.feature_metrics import GivenFeatures, no_warnings
 from adance.evaluation.measurement import Measurement
 from adance.evaluation.reference import Reference
 from adance.evaluation.sample_set import SampleSet, for_features

@@ -1,11 +1,9 @@
 """Every metric of samples, in the order in which ``adance evaluate`` shows them."""
 
-from adance.evaluation.feature_distances import measure_frechet, measure_kid
+from adance.evaluation.feature_metrics import measure_frechet, measure_kid, measure_precision_recall
 from adance.evaluation.inception import measure_inception_score
-from adance.evaluation.modes import measure_modes
-from adance.evaluation.precision_recall import measure_precision_recall
 from adance.evaluation.sample_set import SampleMetric
-from adance.evaluation.vector_distances import measure_mmd, measure_stein, measure_wasserstein
+from adance.evaluation.vector_metrics import measure_mmd, measure_modes, measure_stein, measure_wasserstein
 
 BUILT_IN: tuple[SampleMetric, ...] = (
     measure_mmd,
