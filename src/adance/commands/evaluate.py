@@ -1,13 +1,12 @@
 """``adance evaluate``."""
 
-import dataclasses
 import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from jsonargparse import Namespace
 from rich.console import Console
@@ -20,6 +19,7 @@ from adance.evaluation.evaluate import evaluate_run
 from adance.evaluation.options import Options
 from adance.evaluation.tables import print_tables
 from adance.progress import progress_bar
+from adance.signatures import parameters
 from adance.sweeps.job import read_evaluation
 from adance.training import load
 
@@ -58,14 +58,14 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
     usage = "adance evaluate RUN [options]"  # in this order: an option with several values would include the run
     parser = make_parser("evaluate", "Evaluate a run: samples, outlier detection, likelihood.", usage)
     parser.option("run", type=str, help="the run folder")
-    types, helps = get_type_hints(Options), descriptions(Options)
-    for field in dataclasses.fields(Options):
-        form: dict[str, Any] = {"type": types[field.name], "default": field.default}
-        if isinstance(field.default, tuple):
+    helps = descriptions(Options)
+    for item in parameters(Options).values():
+        form: dict[str, Any] = {"type": item.hint, "default": item.default}
+        if isinstance(item.default, tuple):
             form = {"type": str, "nargs": "+", "default": []}
-        elif isinstance(field.default, bool):
+        elif isinstance(item.default, bool):
             form = {"action": "store_true"}
-        parser.option(f"--{field.name}", help=helps[field.name], **form)
+        parser.option(f"--{item.name}", help=helps[item.name], **form)
     add_run_options(parser)
     args = parser.read(argv)
     given: dict[str, Any] = {name: tuple(args[name]) if isinstance(args[name], list) else args[name] for name in helps}

@@ -30,6 +30,7 @@ class Parser(ArgumentParser):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.hints: dict[str, Any] = {}
+        options = {"formatter_class": DefaultHelpFormatter, "exit_on_error": False, "allow_abbrev": False, **options}
         super().__init__(*args, **options)
 
     def option(self, name: str, *, group: Any = None, **options: Any) -> None:
@@ -61,14 +62,7 @@ class Parser(ArgumentParser):
 
 def make_parser(command: str, description: str, usage: str | None = None) -> Parser:
     """The parser of a command, with the options of every command: ``--trust``, ``--quiet`` and ``--verbose``."""
-    parser = Parser(
-        prog=f"adance {command}",
-        usage=usage,
-        description=description,
-        exit_on_error=False,
-        allow_abbrev=False,
-        formatter_class=DefaultHelpFormatter,
-    )
+    parser = Parser(prog=f"adance {command}", usage=usage, description=description)
     parser.option("--trust", metavar="MODULE", help=TRUST_HELP)
     for name, does in VERBOSITY.items():
         parser.option(name, action="store_true", help=does)

@@ -146,12 +146,5 @@ def load_digits() -> Splits:
     labels = torch.from_numpy(digits.target).to(torch.int64)
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
     train, test = order[:1400], order[1400:]
-    return Splits(
-        name="digits",
-        kind="image",
-        train=images[train],
-        test=images[test],
-        train_labels=labels[train],
-        test_labels=labels[test],
-        transform=ImageScale(0.0, 16.0, 17, 64),
-    )
+    scale = ImageScale(0.0, 16.0, 17, 64)
+    return Splits("digits", "image", images[train], images[test], scale, labels[train], labels[test])

@@ -45,8 +45,7 @@ def _frame_rows(frame: Any, y: Any, x_name: str, y_name: str) -> Rows:
     """Features and labels of a DataFrame, by the rules of a table in a file."""
     if not frame.size:
         raise InputError(f"{x_name}: shape {frame.shape} is empty, but must hold at least one row of one value")
-    names, types = [str(name) for name in frame.columns], sys.modules["pandas"].api.types
-    numeric = [types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype) for dtype in frame.dtypes]
+    names, numeric = [str(name) for name in frame.columns], [dtype.kind in "biuf" for dtype in frame.dtypes]
     label = label_column(x_name, names, None if numeric[-1] else len(names) - 1)
     if label is not None:
         if y is not None:
