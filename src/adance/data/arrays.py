@@ -94,13 +94,12 @@ def _arrays(path: Path) -> dict[str, Array]:
 
 def _keys(path: Path, names: list[str]) -> dict[str, str]:
     """Find the array for each split and label."""
-    parts = {"train": "x_train", "test": "x_test", "train_labels": "y_train", "test_labels": "y_test"}
-    if "x_train" not in names:
-        parts |= {"train": "x", "train_labels": "y"}
-    if parts["train"] in names:
+    x, y = ("x_train", "y_train") if "x_train" in names else ("x", "y")
+    parts = {"train": x, "test": "x_test", "train_labels": y}
+    if "x_test" in names:
+        parts["test_labels"] = "y_test"
+    if x in names:
         found = {part: key for part, key in parts.items() if key in names}
-        if "test" not in found:
-            found.pop("test_labels", None)
         unused = [name for name in names if name not in found.values()]
         if unused:
             warnings.warn(f"{path}: not used: {', '.join(map(repr, unused))}", stacklevel=2)

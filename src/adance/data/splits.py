@@ -64,14 +64,9 @@ def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     n_test = min(n - 1, max(1, round(held_out * n)))
     train, test = order[n_test:], order[:n_test]
-    labels = splits.train_labels
-    return replace(
-        splits,
-        train=splits.train[train],
-        test=splits.train[test],
-        train_labels=None if labels is None else labels[train],
-        test_labels=None if labels is None else labels[test],
-    )
+    x, labels = splits.train, splits.train_labels
+    y_train, y_test = (None if labels is None else labels[rows] for rows in (train, test))
+    return replace(splits, train=x[train], test=x[test], train_labels=y_train, test_labels=y_test)
 
 
 def fit_transform(splits: Splits) -> Transform:

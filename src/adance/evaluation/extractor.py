@@ -98,7 +98,7 @@ def load_torchscript(path: Path, device: torch.device) -> Any:
     try:
         return torch.jit.load(str(path), map_location=device).eval()  # type: ignore[no-untyped-call]
     except (RuntimeError, ValueError, OSError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path} is not a readable TorchScript file ({reason})") from None
 
 
@@ -127,33 +127,29 @@ class TorchScriptExtractor(Extractor):
             )
         self.name = name or self.path.stem
         self.module = load_torchscript(self.path, self.device)
-        self.repeats = self._find_repeats(event_shape)
+        self._find_repeats(event_shape)
 
     def features(self, x: Tensor) -> Tensor:
         """Features ``(B, d)``."""
-        return self._features(x, self.repeats)
-
-    def identity(self) -> str:
-        """The file's hash, and how many channels it gets."""
-        return f"scripted {file_key(self.path)} {self.repeats}"
-
-    def _features(self, x: Tensor, repeats: int) -> Tensor:
         x = x.to(self.device)
-        out = self.module(x if repeats == 1 else x.repeat(1, repeats, 1, 1))
+        out = self.module(x if self.repeats == 1 else x.repeat(1, self.repeats, 1, 1))
         if not isinstance(out, Tensor) or out.ndim != 2:
             found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
             raise InputError(f"{self.path} returned {found}, but features must be one tensor (B, d)")
         return out
 
+    def identity(self) -> str:
+        """The file's hash, and how many channels it gets."""
+        return f"scripted {file_key(self.path)} {self.repeats}"
+
     @torch.no_grad()
-    def _find_repeats(self, event_shape: tuple[int, ...]) -> int:
-        """How often the module needs the channels of an event: 1, or 3 for grayscale."""
-        choices, message = (1, 3) if len(event_shape) == 3 and event_shape[0] == 1 else (1,), ""
-        for repeats in choices:
+    def _find_repeats(self, event_shape: tuple[int, ...]) -> None:
+        """Set how often the module needs the channels of an event: 1, or 3 for grayscale."""
+        message = ""
+        for self.repeats in (1, 3) if len(event_shape) == 3 and event_shape[0] == 1 else (1,):
             try:
-                self._features(torch.zeros(2, *event_shape), repeats)
+                self.features(torch.zeros(2, *event_shape))
+                return
             except RuntimeError as error:  # noqa: PERF203
                 message = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-            else:
-                return repeats
         raise InputError(f"{self.path} does not take events of shape {event_shape}: {message}")

@@ -108,15 +108,10 @@ def bracket_log_z(
         schedule = schedule or plan(bridge, generator=generator)
         up, _ = anneal_forward(bridge, schedule, chains or len(starts), generator)
         down = anneal_backward(bridge, schedule, starts, generator)
-    backward = log_mean_exp(down)
-    return Bracket(
-        forward=log_mean_exp(up),
-        backward=backward._replace(value=-backward.value),
-        chains=min(len(up), len(down)),
-        temperatures=len(schedule.step_sizes),
-        complete=schedule.complete,
-        exact=exact,
-    )
+    forward, backward = log_mean_exp(up), log_mean_exp(down)
+    backward = backward._replace(value=-backward.value)
+    n, temperatures = min(len(up), len(down)), len(schedule.step_sizes)
+    return Bracket(forward, backward, n, temperatures, schedule.complete, exact)
 
 
 @torch.no_grad()
