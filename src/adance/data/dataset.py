@@ -29,7 +29,7 @@ class Dataset(Splits):
         columns: names of a table's features, None without names.
     """
 
-    test: Tensor = field()
+    test: Tensor = field()  # required, unlike in Splits
     transform: Transform = field()
     source: dict[str, Any] | None = None
 
