@@ -40,19 +40,23 @@ def read_table(path: Path) -> Splits:
     if not features:
         raise InputError(f"{path}: holds labels alone, but needs at least one numeric column")
     shown = [repr(name) for name in header] or [str(column + 1) for column in range(len(top))]
+
+    def place(row: int, column: int) -> str:
+        return f"{path}: line {list(lines)[row]}, column {shown[column]}"
+
     values = np.array(numbers, dtype=float)  # NaN for a cell without a number
-    for row, i in np.argwhere(~np.isfinite(values[:, features]))[:1]:
-        cell, number = rows[row][features[i]], numbers[row][features[i]]
-        problem = f"{cell!r} is not {'a number' if number is None else 'finite'}" if cell else "the cell is empty"
-        place = f"{path}: line {list(lines)[row]}, column {shown[features[i]]}"
-        raise InputError(f"{place}: {problem}, but features must be finite numbers")
+    bad = np.argwhere(~np.isfinite(values[:, features]))
+    if len(bad):
+        row, column = bad[0, 0], features[bad[0, 1]]
+        what = "a number" if numbers[row][column] is None else "finite"
+        problem = f"{rows[row][column]!r} is not {what}" if rows[row][column] else "the cell is empty"
+        raise InputError(f"{place(row, column)}: {problem}, but features must be finite numbers")
     names = tuple(header[column] for column in features) if header else None
     y, y_name = None, ""
     if label is not None:
         labels, y_name = [row[label] for row in rows], f"{path}: label column {shown[label]}"
         if "" in labels:
-            place = f"{path}: line {list(lines)[labels.index('')]}, column {shown[label]}"
-            raise InputError(f"{place}: the label is empty, but every row needs one")
+            raise InputError(f"{place(labels.index(''), label)}: the label is empty, but every row needs one")
         y = np.array(labels) if any(row[label] is None for row in numbers) else values[:, label]
     return make_splits(str(path), Rows(values[:, features], y, str(path), y_name, names))
 
