@@ -106,8 +106,14 @@ def _is_name_or_path(source: Any) -> bool:
 def _read(source: Any, seed: int, image_size: int | None) -> Splits:
     if not _is_name_or_path(source):
         return read_memory("data", source)
-    if source in NAMES:
-        return _named(source, seed, image_size)
+    if source == "digits":
+        return load_digits()
+    if source in HUB:
+        return load_hub(source, image_size=image_size)
+    if source in TOYS:
+        toy, generator = TOYS[source](), torch.Generator().manual_seed(seed)
+        train, test = toy.sample(50_000, generator), toy.sample(10_000, generator)
+        return Splits(source, "vector", train, test, transform=Identity(), density=toy)
     path = Path(source)
     # os.path answers False where Path would raise, as for a name that is too long.
     if os.path.isdir(path):
@@ -122,16 +128,6 @@ def _read(source: Any, seed: int, image_size: int | None) -> Splits:
             "or the path of a .npz, .npy or .csv file or of a folder of images"
         )
     return reader(path)
-
-
-def _named(name: str, seed: int, image_size: int | None) -> Splits:
-    if name == "digits":
-        return load_digits()
-    if name in HUB:
-        return load_hub(name, image_size=image_size)
-    toy, generator = TOYS[name](), torch.Generator().manual_seed(seed)
-    train, test = toy.sample(50_000, generator), toy.sample(10_000, generator)
-    return Splits(name, "vector", train, test, transform=Identity(), density=toy)
 
 
 def load_digits() -> Splits:
