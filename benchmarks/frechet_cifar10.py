@@ -15,11 +15,9 @@ from pathlib import Path
 import torch
 
 import adance
+from adance.evaluation import frechet_distance, kernel_distance, precision_and_recall
 from adance.evaluation.extractor import extract
 from adance.evaluation.find_extractor import find_extractor
-from adance.evaluation.frechet import frechet_distance
-from adance.evaluation.kid import kernel_distance
-from adance.evaluation.precision_recall import precision_and_recall
 from adance.evaluation.reference import Reference
 
 

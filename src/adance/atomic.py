@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from adance.errors import InputError
+
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
@@ -28,6 +30,20 @@ def atomic_write(path: Path) -> Iterator[Path]:
         _to_disk(path.parent)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def output_file(path: Path) -> Iterator[Path]:
+    """As :func:`atomic_write`, for a file that the user asked for.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    try:
+        with atomic_write(path) as part:
+            yield part
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
 
 
 @contextmanager

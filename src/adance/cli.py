@@ -50,9 +50,7 @@ def _run(name: str, args: list[str]) -> int:
     try:
         with trust_restored():
             importlib.import_module(f"adance.commands.{name}").run(trust_typed(args))
-    except InputError as error:
-        return _fail(str(error), BAD_INPUT, name)
-    except argparse.ArgumentError as error:
+    except (InputError, argparse.ArgumentError) as error:
         return _fail(str(error), BAD_INPUT, name)
     except UnicodeDecodeError as error:
         return _fail(f"a file that should be text in UTF-8 is not: {error}", BAD_INPUT, name)

@@ -5,9 +5,8 @@ import torch
 
 from adance.energies.analytic import Gaussian, Uniform
 from adance.errors import InputError
-from adance.evaluation.ais import anneal_forward, plan
-from adance.evaluation.bracket import Bracket, bracket_log_z
-from adance.evaluation.bridge import Bridge
+from adance.evaluation.ais import Bridge, anneal_forward, plan
+from adance.evaluation.log_z import Bracket, bracket_log_z
 from adance.samplers.resampling import LogMean
 
 D = 20

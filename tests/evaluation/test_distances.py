@@ -7,9 +7,8 @@ import torch
 from torch import nn
 
 from adance.errors import InputError
-from adance.evaluation.frechet import frechet_distance
+from adance.evaluation import frechet_distance, kernel_distance
 from adance.evaluation.inception import inception_score
-from adance.evaluation.kid import kernel_distance
 from adance.evaluation.reference import Reference
 
 

@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from adance.evaluation.ais import plan
-from adance.evaluation.bracket import bracket_log_z
-from adance.evaluation.bridge import Bridge
+from adance.evaluation.ais import Bridge, plan
+from adance.evaluation.log_z import bracket_log_z
 from adance.samplers.kernel import Kernel, StepInfo
 
 VISIBLE, HIDDEN = 10, 6

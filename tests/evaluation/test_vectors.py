@@ -4,12 +4,9 @@ import pytest
 import torch
 
 from adance.errors import InputError
-from adance.evaluation.grid import grid_log_z
-from adance.evaluation.mmd import squared_mmd
-from adance.evaluation.modes import mode_coverage
+from adance.evaluation import mode_coverage, sliced_wasserstein, squared_mmd, stein_discrepancy
+from adance.evaluation.log_z import grid_log_z
 from adance.evaluation.outliers import auroc
-from adance.evaluation.stein import stein_discrepancy
-from adance.evaluation.wasserstein import sliced_wasserstein
 
 
 def test_mmd_by_hand():

@@ -26,7 +26,7 @@ def log(job, *steps):
 def test_the_last_step_is_the_last_that_was_logged(job):
     run = job("a")
     assert last_step(run.folder) == 0
-    log(run, *range(1, 400))  # longer than what is read of it
+    log(run, *range(1, 400))
     assert last_step(run.folder) == 399
     with RunFolder(run.folder).metrics.open("a") as file:
         file.write('{"st')  # cut short

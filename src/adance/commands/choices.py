@@ -1,6 +1,5 @@
 """All settings of a run: what ``adance train`` and ``adance sweep`` read from the command line and from files."""
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -74,7 +73,7 @@ class Choices:
         Raises:
             InputError: A setting is out of its range (see :class:`~adance.training.Settings`).
         """
-        return Settings(**{field.name: self.args[field.name] for field in dataclasses.fields(Settings)})
+        return Settings(**{name: self.args[name] for name in parameters(Settings)})
 
     def as_yaml(self) -> str:
         """All settings, as the text of a file that ``--config`` reads."""

@@ -1,26 +1,26 @@
 """``adance evaluate``."""
 
-import dataclasses
 import json
 import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any
 
 from jsonargparse import Namespace
 from rich.console import Console
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from adance.atomic import atomic_write
-from adance.commands.open_run import open_run
-from adance.commands.parser import WEIGHTS_HELP, descriptions, make_parser
-from adance.errors import InputError
+from adance.atomic import output_file
+from adance.commands.open_run import add_run_options, open_run
+from adance.commands.parser import descriptions, make_parser
 from adance.evaluation.evaluate import evaluate_run
 from adance.evaluation.options import Options
 from adance.evaluation.tables import print_tables
 from adance.progress import progress_bar
+from adance.signatures import parameters
+from adance.sweeps.job import read_evaluation
 from adance.training import load
 
 log = logging.getLogger("adance")
@@ -38,11 +38,8 @@ def run(argv: list[str]) -> None:
     with _progress(not args.quiet) as measuring:
         result = evaluate_run(model, options, say=measuring)
     path = model.folder.path / FILE
-    try:
-        with atomic_write(path) as part:
-            part.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    with output_file(path) as part:
+        part.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print_tables(result, Console(width=None if sys.stdout.isatty() else 120))
     print(f"metrics: {path}")
 
@@ -51,12 +48,9 @@ def is_current(folder: Path, argv: list[str]) -> bool:
     """Whether the run's ``evaluation.json`` was made with these arguments from the same checkpoint."""
     args, options = read([str(folder), *argv])
     model = load(folder, weights=args.weights, step=args.step)
-    try:
-        held = json.loads((folder / FILE).read_text())
-    except (OSError, ValueError):
-        return False
+    held, _ = read_evaluation(folder)
     asked = {"options": options.as_json(), "step": model.step, "weights": model.weights}
-    return isinstance(held, dict) and all(held.get(name) == value for name, value in asked.items())
+    return all(held.get(name) == value for name, value in asked.items())
 
 
 def read(argv: list[str]) -> tuple[Namespace, Options]:
@@ -64,17 +58,15 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
     usage = "adance evaluate RUN [options]"  # in this order: an option with several values would include the run
     parser = make_parser("evaluate", "Evaluate a run: samples, outlier detection, likelihood.", usage)
     parser.option("run", type=str, help="the run folder")
-    types, helps = get_type_hints(Options), descriptions(Options)
-    for field in dataclasses.fields(Options):
-        form: dict[str, Any] = {"type": types[field.name], "default": field.default}
-        if isinstance(field.default, tuple):
+    helps = descriptions(Options)
+    for item in parameters(Options).values():
+        form: dict[str, Any] = {"type": item.hint, "default": item.default}
+        if isinstance(item.default, tuple):
             form = {"type": str, "nargs": "+", "default": []}
-        elif isinstance(field.default, bool):
+        elif isinstance(item.default, bool):
             form = {"action": "store_true"}
-        parser.option(f"--{field.name}", help=helps[field.name], **form)
-    parser.option("--weights", type=Literal["average", "last"] | None, default=None, help=WEIGHTS_HELP)
-    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
-    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
+        parser.option(f"--{item.name}", help=helps[item.name], **form)
+    add_run_options(parser)
     args = parser.read(argv)
     given: dict[str, Any] = {name: tuple(args[name]) if isinstance(args[name], list) else args[name] for name in helps}
     return args, Options(**given)

@@ -58,7 +58,9 @@ def split_arguments(
             if value.startswith("--"):
                 raise InputError(f"{name}: the value is missing, as in {name}=VALUE")
         if is_file:
-            _extend(found, from_file(value, options, settings or ()))
+            given, rest = from_file(value, options, settings or ())
+            found.given.extend(given)
+            found.rest.extend(rest)
         else:
             found.given.append(Given(key, value, True))
     return found
@@ -160,8 +162,3 @@ def _opened(name: str, setting: Given, key: str) -> Iterator[Given]:
 def option_of(key: str) -> str:
     """The option that a setting belongs to: ``objective`` of ``objective.sampler.steps``."""
     return key.partition(".")[0]
-
-
-def _extend(found: Arguments, more: Arguments) -> None:
-    found.given.extend(more.given)
-    found.rest.extend(more.rest)

@@ -1,12 +1,22 @@
 """The run on which a command works."""
 
 from pathlib import Path
+from typing import Literal
 
 from jsonargparse import Namespace
 
+from adance.commands.parser import WEIGHTS_HELP, Parser
 from adance.errors import InputError
 from adance.sweeps import SweepFolder
 from adance.training import Run, load
+
+
+def add_run_options(parser: Parser) -> None:
+    """Add the options that say which weights of a run to open, and where."""
+    weights = Literal["average", "last"] | None
+    parser.option("--weights", type=weights, default=None, help=WEIGHTS_HELP)
+    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
+    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
 
 
 def open_run(args: Namespace, of_all: str = "") -> Run:

@@ -32,6 +32,7 @@ class Parser(ArgumentParser):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.hints: dict[str, Any] = {}
+        options = {"formatter_class": DefaultHelpFormatter, "exit_on_error": False, "allow_abbrev": False, **options}
         super().__init__(*args, **options)
 
     def option(self, name: str, *, group: Any = None, **options: Any) -> None:
@@ -56,25 +57,14 @@ class Parser(ArgumentParser):
         hint = self.hints.get(key)
         if hint is None:
             return message
-        given = [text for token, after in pairwise([*argv, ""]) for text in _value_of(key, token, after)]
+        pairs = [(*token.partition("="), after) for token, after in pairwise([*argv, ""])]
+        given = [value if is_joined else after for name, is_joined, value, after in pairs if name == f"--{key}"]
         return f"--{key}: expected {_wanted(hint)}" + "".join(f"; got {text!r}" for text in given[-1:])
-
-
-def _value_of(key: str, token: str, after: str) -> list[str]:
-    name, is_joined, value = token.partition("=")
-    return [value if is_joined else after] if name == f"--{key}" else []
 
 
 def make_parser(command: str, description: str, usage: str | None = None) -> Parser:
     """The parser of a command, with the options of every command: ``--trust``, ``--quiet`` and ``--verbose``."""
-    parser = Parser(
-        prog=f"adance {command}",
-        usage=usage,
-        description=description,
-        exit_on_error=False,
-        allow_abbrev=False,
-        formatter_class=DefaultHelpFormatter,
-    )
+    parser = Parser(prog=f"adance {command}", usage=usage, description=description)
     parser.option("--trust", metavar="MODULE", help=TRUST_HELP)
     for name, does in VERBOSITY.items():
         parser.option(name, action="store_true", help=does)

@@ -9,7 +9,7 @@ from typing import Any
 
 from jsonargparse import Namespace
 
-from adance.commands.given import Given, inside
+from adance.commands.given import Given, inside, option_of
 from adance.configurable import as_plain, class_path
 from adance.errors import InputError
 from adance.near import did_you_mean
@@ -134,9 +134,9 @@ def choose(
         chosen, part.word = _class_or_word(key, parameter, setting)
         if chosen is not part.made_from:
             known = {item.name for item in _parameters(chosen, skipped)}
-            kept = [earlier for earlier in kept if _first(earlier) in known]
+            kept = [earlier for earlier in kept if option_of(earlier.key) in known]
         part.made_from = chosen
-    if {item.name for item in _parameters(part.made_from, 0)[:skipped]} & set(map(_first, kept)):
+    if {item.name for item in _parameters(part.made_from, 0)[:skipped]} & {option_of(setting.key) for setting in kept}:
         part.skipped = 0  # the class does not take the event shape first, or it is given
     if part.made_from is None:
         part.unchecked = _changes(key, parameter, kept)
@@ -178,7 +178,7 @@ def _sort_settings(part: Part, kept: Sequence[Given]) -> None:
     assert part.made_from is not None
     known = {item.name: item for item in _parameters(part.made_from, part.skipped)}
     for setting in kept:
-        item = known.get(_first(setting))
+        item = known.get(option_of(setting.key))
         if item is None or not (item.kinds or (item.plain is not None and item.name == setting.key)):
             names = [name for name, item in known.items() if item.kinds or item.plain is not None]
             near = did_you_mean(setting.key, names)
@@ -194,13 +194,11 @@ def _sort_settings(part: Part, kept: Sequence[Given]) -> None:
                 part.given[item.name] = as_text(setting.value)
     for name, item in known.items():
         if item.kinds:
-            inner = [setting._replace(key=f"{part.key}.{setting.key}") for setting in kept if _first(setting) == name]
+            inner = [
+                setting._replace(key=f"{part.key}.{setting.key}") for setting in kept if option_of(setting.key) == name
+            ]
             part.parts[name] = choose(f"{part.key}.{name}", item, inner)
 
 
 def _parameters(made_from: type | None, skipped: int) -> list[Parameter]:
     return [] if made_from is None else list(parameters(made_from).values())[skipped:]
-
-
-def _first(setting: Given) -> str:
-    return setting.key.partition(".")[0]

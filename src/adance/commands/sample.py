@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adance.atomic import atomic_write
+from adance.atomic import output_file
 from adance.commands.given import split_arguments
-from adance.commands.open_run import open_run
-from adance.commands.parser import WEIGHTS_HELP, add_part, make_parser
+from adance.commands.open_run import add_run_options, open_run
+from adance.commands.parser import add_part, make_parser
 from adance.commands.parts import choose
 from adance.data import load_for_model
 from adance.errors import InputError
@@ -32,6 +32,8 @@ OUT_HELP = (
     "data, images in [-1, 1]; default: samples/sample-<seed> in the run folder, as .png and .npz, or as .csv if there "
     "is no picture"
 )
+
+COMPILE_HELP = "compile the chains: auto (if that saves more than a minute), on or off"
 
 
 def run(argv: list[str]) -> None:
@@ -53,20 +55,8 @@ def run(argv: list[str]) -> None:
         "--given", type=str | None, default=None, help="data to inpaint, a name or a path; default: held-out data"
     )
     parser.option("--out", type=str | None, default=None, help=OUT_HELP)
-    parser.option(
-        "--weights",
-        type=Literal["average", "last"] | None,
-        default=None,
-        help=WEIGHTS_HELP,
-    )
-    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
-    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
-    parser.option(
-        "--compile",
-        type=Compile,
-        default="auto",
-        help="compile the chains: auto (if that saves more than a minute), on or off",
-    )
+    add_run_options(parser)
+    parser.option("--compile", type=Compile, default="auto", help=COMPILE_HELP)
     args = parser.read([*found.rest, *sampler.tokens()])
 
     model = open_run(args)
@@ -138,11 +128,8 @@ def _given(model: Run, path: str | None, n: int) -> Tensor:
 def _write(model: Run, samples: Tensor, out: Path) -> None:
     writers: dict[str, Callable[[Run, Tensor, Path], None]]
     writers = {".png": save_picture, ".npz": save_array, ".csv": _write_table}
-    try:
-        with atomic_write(out) as part:
-            writers[out.suffix](model, samples, part)
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}") from None
+    with output_file(out) as part:
+        writers[out.suffix](model, samples, part)
 
 
 def _write_table(model: Run, samples: Tensor, path: Path) -> None:

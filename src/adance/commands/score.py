@@ -3,15 +3,14 @@
 import csv
 import sys
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import TextIO
 
 from torch import Tensor
 
-from adance.atomic import atomic_write
-from adance.commands.open_run import open_run
-from adance.commands.parser import WEIGHTS_HELP, make_parser
+from adance.atomic import output_file
+from adance.commands.open_run import add_run_options, open_run
+from adance.commands.parser import make_parser
 from adance.data import load_for_model
-from adance.errors import InputError
 
 
 def run(argv: list[str]) -> None:
@@ -22,14 +21,7 @@ def run(argv: list[str]) -> None:
     parser.option("run", type=str, help="the run folder")
     parser.option("data", type=str, help="a name, a .npz, .npy or .csv file, or a folder of images")
     parser.option("--out", type=str | None, default=None, help="a .csv file; default: standard output")
-    parser.option(
-        "--weights",
-        type=Literal["average", "last"] | None,
-        default=None,
-        help=WEIGHTS_HELP,
-    )
-    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
-    parser.option("--device", type=str, default="cpu", help="cpu or cuda")
+    add_run_options(parser)
     args = parser.read(argv)
 
     model = open_run(args)
@@ -38,11 +30,8 @@ def run(argv: list[str]) -> None:
     if args.out is None:
         _write(sys.stdout, energies, log_density)
         return
-    try:
-        with atomic_write(Path(args.out)) as part, part.open("w", newline="") as file:
-            _write(file, energies, log_density)
-    except OSError as error:
-        raise InputError(f"cannot write {args.out}: {error.strerror}") from None
+    with output_file(Path(args.out)) as part, part.open("w", newline="") as file:
+        _write(file, energies, log_density)
     print(f"energies: {len(energies)} rows in {args.out}")
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import importlib
 import io
 import logging
 import re
@@ -10,8 +9,8 @@ import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
-from types import ModuleType
 
+from adance.commands import evaluate
 from adance.commands.choices import OBJECTS, plain_settings, read, read_text
 from adance.commands.given import option_of
 from adance.commands.parser import TRUST_HELP, VERBOSITY
@@ -45,7 +44,7 @@ def run(argv: list[str]) -> None:
     words = args.evaluate.split(",") if args.evaluate else []
     if args.evaluate_with and not words:
         raise InputError("--evaluate_with sets options of the evaluation: add --evaluate")
-    evaluate = partial(evaluate_job, options=_evaluation(args.evaluate_with)) if words else None
+    evaluation = partial(evaluate_job, options=_evaluation(args.evaluate_with)) if words else None
     folder, points = SweepFolder(args.out), combinations([Axis.parse(text) for text in args.over])
     settings = _config(options, {})
     for values in points:  # a class that was typed is trusted; one that the folder names is not
@@ -64,7 +63,7 @@ def run(argv: list[str]) -> None:
     # a process of its own does not know of the bars on the terminal
     context = partial(process_settings, max(level, logging.WARNING) if sys.stderr.isatty() else level)
     with sweep_progress(jobs, shown=level < logging.WARNING):
-        outcomes = run_jobs(jobs, train_job, evaluate, backend=args.backend, processes=args.jobs, context=context)
+        outcomes = run_jobs(jobs, train_job, evaluation, backend=args.backend, processes=args.jobs, context=context)
     folder.write(settings, outcomes)
     print(as_markdown(summarize(outcomes), words))
     print(f"sweep: {folder.path}")
@@ -105,26 +104,18 @@ def _data_values(values: Values) -> Values:
 
 def evaluate_job(job: Job, options: Sequence[str]) -> None:
     """Evaluate a trained run as ``adance evaluate`` does, printing nothing, unless its evaluation is current."""
-    command = _evaluate_command()
-    if command.is_current(job.folder, ["--quiet", *options]):
+    if evaluate.is_current(job.folder, ["--quiet", *options]):
         return
     log.info(f"{job.name}: evaluating")
     with contextlib.redirect_stdout(io.StringIO()):
-        command.run([str(job.folder), "--quiet", *options])
-
-
-def _evaluate_command() -> ModuleType:
-    try:
-        return importlib.import_module("adance.commands.evaluate")
-    except ModuleNotFoundError as error:
-        raise InputError(f"--evaluate needs {error.name}, which is not installed") from None
+        evaluate.run([str(job.folder), "--quiet", *options])
 
 
 def _evaluation(text: str) -> list[str]:
     """The options of ``adance evaluate``, checked before anything is trained."""
     try:
         options = trust_typed(shlex.split(text))
-        _evaluate_command().read(["RUN", *options])
+        evaluate.read(["RUN", *options])
     except ValueError as error:
         raise InputError(f"--evaluate_with {text!r}: {error}") from None
     return options

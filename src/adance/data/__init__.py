@@ -1,7 +1,7 @@
 """Data sets: toys with exact densities, files, folders and hub sets, and their units."""
 
+from adance.data.arrays import read_array
 from adance.data.dataset import Dataset
-from adance.data.files import read_array
 from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
 from adance.data.load import NAMES, load_data, load_for_model

@@ -1,17 +1,13 @@
-"""Rows from arrays, in files or in memory."""
+"""Rows from arrays: checked, and read from NumPy's .npz and .npy files."""
 
-import sys
+import warnings
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
+from pathlib import Path
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from adance.data.checks import Array, events, labels
 from adance.data.splits import Splits
-from adance.data.table import label_column
 from adance.errors import InputError
 
 
@@ -54,85 +50,67 @@ def make_splits(name: str, train: Rows, test: Rows | None = None) -> Splits:
     labeled = [rows for rows in (train, test) if rows is not None and rows.y is not None]
     coded = iter(labels([(rows.y, len(rows.x), rows.y_name) for rows in labeled if rows.y is not None]))
     y_train, y_test = (next(coded) if rows in labeled else None for rows in (train, test))
-    return Splits(name, kind, x_train, x_test, y_train, y_test, columns=train.columns)
+    return Splits(name, kind, x_train, x_test, train_labels=y_train, test_labels=y_test, columns=train.columns)
 
 
-def read_memory(name: str, x_train: Any, x_test: Any = None, y_train: Any = None, y_test: Any = None) -> Splits:
-    """Read rows from NumPy arrays, torch tensors or pandas DataFrames.
+def read_array(path: Path) -> Splits:
+    """Read rows from an array file, without unpickling.
 
-    Args:
-        name: Name of the data set.
-        x_train: Training rows.
-        x_test: Held-out rows.
-        y_train: Labels of the training rows.
-        y_test: Labels of the held-out rows.
+    An .npz has x_train (or x), optionally x_test, y_train (or y) and y_test; or one array of any name. An .npy has only
+    the rows. See `checks.events` for the shapes and ranges.
 
     Raises:
-        InputError: Values or labels cannot be used, or the splits do not match.
+        InputError: for a file that cannot be read, missing or mismatched keys, or unusable values.
     """
-    if x_test is None and y_test is not None:
-        raise InputError(f"{name}: y_test is given without x_test")
-    train = _rows(x_train, y_train, "train")
-    return make_splits(name, train, None if x_test is None else _rows(x_test, y_test, "test"))
+    arrays = _arrays(path)
+    keys = _keys(path, list(arrays))
+
+    def rows(split: str) -> Rows:
+        x, y = keys[split], keys.get(f"{split}_labels")
+        return Rows(arrays[x], None if y is None else arrays[y], _where(path, x), _where(path, y or ""))
+
+    return make_splits(str(path), rows("train"), rows("test") if "test" in keys else None)
 
 
-def _rows(x: Any, y: Any, split: str) -> Rows:
-    x_name, y_name = f"x_{split}", f"y_{split}"
-    if _is_frame(x):
-        return _frame_rows(x, y, x_name, y_name)
-    return Rows(_array(x, x_name), None if y is None else _label_array(y, y_name), x_name, y_name)
-
-
-def _frame_rows(frame: Any, y: Any, x_name: str, y_name: str) -> Rows:
-    """Features and labels of a DataFrame, by the rules of a table in a file."""
-    if not frame.size:
-        raise InputError(f"{x_name}: shape {frame.shape} is empty, but must hold at least one row of one value")
-    names, types = [str(name) for name in frame.columns], sys.modules["pandas"].api.types
-    numeric = [types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype) for dtype in frame.dtypes]
-    label = label_column(x_name, names, None if numeric[-1] else len(names) - 1)
-    if label is not None:
-        if y is not None:
-            raise InputError(f"{x_name}: labels are given twice, as column {names[label]!r} and as {y_name}")
-        y, y_name = frame.iloc[:, label], f"{x_name}: label column {names[label]!r}"
-    features = [i for i in range(len(names)) if i != label]
-    text = ", ".join(repr(names[i]) for i in features if not numeric[i])
-    if text:
-        raise InputError(f"{x_name}: columns must be numbers, but these are not: {text:.200}")
-    if not features:
-        raise InputError(f"{x_name}: holds only labels, but needs at least one numeric column")
-    values = np.stack([frame.iloc[:, i].to_numpy(np.float64, na_value=np.nan) for i in features], 1)
-    rows, columns = np.nonzero(~np.isfinite(values))
-    if len(rows):
-        raise InputError(
-            f"{x_name}: row {rows[0]} (from 0), column {names[features[columns[0]]]!r}: the value is missing or not "
-            "finite, but features must be finite numbers"
-        )
-    y = None if y is None else _label_array(y, y_name)
-    return Rows(values, y, x_name, y_name, tuple(names[i] for i in features))
-
-
-def _array(value: Any, name: str) -> Array:
-    """``value`` as an array, which may share its memory."""
-    if np.ma.is_masked(value):
-        raise InputError(f"{name}: has masked values, but every value must be known")
+def _arrays(path: Path) -> dict[str, Array]:
+    """All arrays of the file by name; the one of an .npy is called ""."""
+    key = ""
     try:
-        if isinstance(value, Tensor):
-            return (value.float() if value.dtype == torch.bfloat16 else value).numpy(force=True)
-        return np.asarray(value)
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise InputError(f"{name}: cannot be read as an array: {' '.join(str(error).split())}") from None
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                return {"": loaded}
+            arrays = {}
+            for key in loaded.files:
+                arrays[key] = loaded[key]
+            return arrays
+    # A broken archive or header fails in NumPy, zipfile, zlib, struct or ast; all mean that the file is unusable.
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        if "pickle" in reason or "Object arrays" in reason:
+            reason = (
+                "dtype is object, or it is not a NumPy file; pickled objects are not loaded: save plain numeric arrays"
+            )
+        raise InputError(f"{_where(path, key)}: cannot be read as a NumPy array: {reason}") from None
 
 
-def _label_array(value: Any, name: str) -> Array:
-    """Labels as an array; an object array of names or of whole numbers, as in pandas, is converted to their type."""
-    array = _array(value, name)
-    if array.dtype.kind in "OT":
-        for kind, dtype in ((str, np.str_), (Integral, np.int64)):
-            if all(isinstance(label, kind) for label in array.flat):
-                return array.astype(dtype)
-    return array
+def _keys(path: Path, names: list[str]) -> dict[str, str]:
+    """Find the array for each split and label."""
+    x, y = ("x_train", "y_train") if "x_train" in names else ("x", "y")
+    parts = {"train": x, "test": "x_test", "train_labels": y}
+    if "x_test" in names:
+        parts["test_labels"] = "y_test"
+    if x in names:
+        found = {part: key for part, key in parts.items() if key in names}
+        unused = [name for name in names if name not in found.values()]
+        if unused:
+            warnings.warn(f"{path}: not used: {', '.join(map(repr, unused))}", stacklevel=2)
+        return found
+    if len(names) == 1:
+        return {"train": names[0]}
+    held = ", ".join(map(repr, names)) or "nothing"
+    raise InputError(f"{path}: holds {held}, but needs x_train (and x_test, y_train, y_test), x (and y), or one array")
 
 
-def _is_frame(value: Any) -> bool:
-    """Whether ``value`` is a pandas DataFrame, without importing pandas."""
-    return isinstance(value, getattr(sys.modules.get("pandas"), "DataFrame", ()))
+def _where(path: Path, key: str) -> str:
+    return f"{path}[{key!r}]" if key else str(path)

@@ -105,8 +105,8 @@ def labels(parts: list[tuple[Array, int, str]]) -> list[Tensor]:
 
 def _whole(array: Array, where: str) -> Tensor:
     if array.dtype.kind == "f":
-        usable = np.abs(array) < 2**53
-        usable &= np.where(usable, array, 0.5) == np.floor(np.where(usable, array, 0))
+        with np.errstate(invalid="ignore"):  # of infinities
+            usable = (np.abs(array) < 2**53) & (array % 1 == 0)
     else:
         usable = np.full(array.shape, array.dtype.kind in "bui")
         if array.dtype.kind == "u":

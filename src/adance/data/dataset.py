@@ -1,19 +1,18 @@
 """Data sets: rows in their own units, and the transform to the model's units."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from torch import Tensor
 
-from adance.data.arrays import read_memory
-from adance.data.splits import Splits, finish
-from adance.data.toys2d import Toy
-from adance.data.transforms import Kind, Transform
+from adance.data.memory import read_memory
+from adance.data.splits import Splits, fit_transform, hold_out, in_range
+from adance.data.transforms import Transform
 from adance.randomness import check_seed
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(Splits):
     """A data set with a training split and a held-out split.
 
     Attributes:
@@ -30,17 +29,9 @@ class Dataset:
         columns: names of a table's features, None without names.
     """
 
-    name: str
-    kind: Kind
-    train: Tensor
-    test: Tensor
-    transform: Transform
-    train_labels: Tensor | None = None
-    test_labels: Tensor | None = None
-    density: Toy | None = None
-    image_size: int | None = None
+    test: Tensor = field()  # required, unlike in Splits
+    transform: Transform = field()
     source: dict[str, Any] | None = None
-    columns: tuple[str, ...] | None = None
 
     @classmethod
     def from_arrays(
@@ -83,7 +74,12 @@ class Dataset:
         Raises:
             InputError: There are too few rows, or images whose values fit no known range.
         """
-        return cls(**vars(finish(splits, held_out, seed)))
+        whole = hold_out(splits, held_out, seed)
+        assert whole.test is not None
+        transform = whole.transform or fit_transform(whole)
+        if whole.kind == "vector":
+            in_range(whole.name, transform.to_model(whole.test))
+        return cls(**vars(replace(whole, transform=transform)))
 
     def __repr__(self) -> str:
         """A summary in one line, without the tensors."""

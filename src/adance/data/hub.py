@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
-from adance.data.checks import labels
-from adance.data.files import read_array
-from adance.data.pixels import pixels, stack
+from adance.data.arrays import Rows, make_splits, read_array
+from adance.data.folder import pixels, stack
 from adance.data.splits import Splits
 from adance.errors import InputError
 
@@ -69,12 +67,8 @@ def load_hub(name: str, source: str | Path | None = None, *, image_size: int | N
         return replace(read_array(local), name=name)
     size = image_size or entry.size
     splits = _open(name, entry, local)
-    train, train_labels = _rows(splits["train"], entry, f"{name} train", size)
-    test, test_labels = _rows(splits["test"], entry, f"{name} test", size)
-    if train.shape[1:] != test.shape[1:]:
-        shapes = f"{tuple(train.shape[1:])} and {tuple(test.shape[1:])}"
-        raise InputError(f"{name}: training and test images have shapes {shapes}, but must be alike")
-    return Splits(name, "image", train, test, train_labels, test_labels, image_size=size)
+    train, test = (_rows(splits[split], entry, f"{name} {split}", size) for split in ("train", "test"))
+    return replace(make_splits(name, train, test), image_size=size)
 
 
 def _local(name: str, source: str | Path | None) -> Path | None:
@@ -93,7 +87,9 @@ def _open(name: str, entry: HubSet, local: Path | None) -> dict[str, Any]:
         raise InputError(f"{name}: needs the datasets library: pip install adance[datasets]") from None
     files = None if local is None else {split: _parquet(local, split) for split in ("train", "test")}
     try:
-        loaded = datasets.load_dataset(entry.repository) if files is None else _load_files(files)
+        loaded = (
+            datasets.load_dataset("parquet", data_files=files) if files else datasets.load_dataset(entry.repository)
+        )
         return {split: loaded[split] for split in ("train", "test")}
     # The library, its HTTP client and its file readers fail in many ways; all mean that the source is unusable.
     except Exception as error:
@@ -105,12 +101,6 @@ def _open(name: str, entry: HubSet, local: Path | None) -> dict[str, Any]:
         ) from None
 
 
-def _load_files(files: dict[str, list[str]]) -> Any:
-    import datasets
-
-    return datasets.load_dataset("parquet", data_files=files)
-
-
 def _parquet(folder: Path, split: str) -> list[str]:
     files = sorted(str(file) for file in folder.rglob(f"{split}*.parquet"))
     if not files:
@@ -118,7 +108,7 @@ def _parquet(folder: Path, split: str) -> list[str]:
     return files
 
 
-def _rows(split: Any, entry: HubSet, where: str, size: int | None) -> tuple[torch.Tensor, torch.Tensor | None]:
+def _rows(split: Any, entry: HubSet, where: str, size: int | None) -> Rows:
     """Images (N, C, H, W) uint8 and labels (N,) of one split."""
     missing = [column for column in (entry.image, entry.label) if column and column not in split.column_names]
     if missing:
@@ -129,10 +119,8 @@ def _rows(split: Any, entry: HubSet, where: str, size: int | None) -> tuple[torc
     for row, picture in enumerate(_pictures(split, entry.image, where)):
         names.append(f"{where} row {row}")
         arrays.append(pixels(_center(picture, entry.crop), names[-1], size))
-    if entry.label is None:
-        return stack(arrays, names), None
-    column = np.asarray(list(split[entry.label]))
-    return stack(arrays, names), labels([(column, len(split), where)])[0]
+    y = None if entry.label is None else np.asarray(list(split[entry.label]))
+    return Rows(stack(arrays, names).numpy(), y, where, where)
 
 
 def _pictures(split: Any, column: str, where: str) -> Iterable["Image"]:

@@ -9,16 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.data.arrays import read_memory
+from adance.data.arrays import read_array
 from adance.data.dataset import Dataset
-from adance.data.digits import load_digits
-from adance.data.files import read_array
 from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
+from adance.data.memory import read_memory
 from adance.data.splits import Splits, image_scale, in_range
 from adance.data.table import read_table
 from adance.data.toys2d import TOYS
-from adance.data.transforms import Identity, transform_from_state
+from adance.data.transforms import Identity, ImageScale, transform_from_state
 from adance.errors import InputError
 from adance.near import did_you_mean
 from adance.randomness import check_seed
@@ -47,12 +46,11 @@ def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: 
         raise InputError(f"image_size applies to a folder of images or a hub set, but {given} is neither")
     if image_size is not None and image_size < 1:
         raise InputError(f"image_size must be at least 1, got {image_size}")
-    named = isinstance(source, str) and source in NAMES
     data = Dataset.from_splits(_read(source, seed, image_size), held_out, seed)
     if not _is_name_or_path(source):
         return data
-    again = {"source": source if named else str(Path(source).resolve()), "seed": seed, "held_out": held_out}
-    return replace(data, source={**again, "image_size": image_size})
+    again = source if source in NAMES else str(Path(source).resolve())
+    return replace(data, source={"source": again, "seed": seed, "held_out": held_out, "image_size": image_size})
 
 
 def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0) -> Tensor:
@@ -108,8 +106,14 @@ def _is_name_or_path(source: Any) -> bool:
 def _read(source: Any, seed: int, image_size: int | None) -> Splits:
     if not _is_name_or_path(source):
         return read_memory("data", source)
-    if isinstance(source, str) and source in NAMES:
-        return _named(source, seed, image_size)
+    if source == "digits":
+        return load_digits()
+    if source in HUB:
+        return load_hub(source, image_size=image_size)
+    if source in TOYS:
+        toy, generator = TOYS[source](), torch.Generator().manual_seed(seed)
+        train, test = toy.sample(50_000, generator), toy.sample(10_000, generator)
+        return Splits(source, "vector", train, test, transform=Identity(), density=toy)
     path = Path(source)
     # os.path answers False where Path would raise, as for a name that is too long.
     if os.path.isdir(path):
@@ -126,11 +130,17 @@ def _read(source: Any, seed: int, image_size: int | None) -> Splits:
     return reader(path)
 
 
-def _named(name: str, seed: int, image_size: int | None) -> Splits:
-    if name == "digits":
-        return load_digits()
-    if name in HUB:
-        return load_hub(name, image_size=image_size)
-    toy, generator = TOYS[name](), torch.Generator().manual_seed(seed)
-    train, test = toy.sample(50_000, generator), toy.sample(10_000, generator)
-    return Splits(name, "vector", train, test, transform=Identity(), density=toy)
+def load_digits() -> Splits:
+    """The 1,797 digits, 8 x 8 pixels with whole values 0..16: 1,400 to train on and 397 held out.
+
+    The split never changes: it is the permutation of seed 0.
+    """
+    from sklearn.datasets import load_digits as bunch
+
+    digits = bunch()
+    images = torch.from_numpy(digits.images).to(torch.uint8)[:, None]
+    labels = torch.from_numpy(digits.target).to(torch.int64)
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+    train, test = order[:1400], order[1400:]
+    scale = ImageScale(0.0, 16.0, 17, 64)
+    return Splits("digits", "image", images[train], images[test], scale, labels[train], labels[test])

@@ -23,9 +23,9 @@ class Splits:
         kind: "image" or "vector".
         train: rows (N, *event) in the order of the source.
         test: held-out rows (M, *event), None if the source has no test split.
+        transform: raw to model units, None to fit it to the rows.
         train_labels: (N,) int64 or None.
         test_labels: (M,) int64 or None.
-        transform: raw to model units, None to fit it to the rows.
         density: exact distribution of the rows, if known.
         image_size: side that images were resized to, None if they were not.
         columns: names of a table's features, None without names.
@@ -35,9 +35,9 @@ class Splits:
     kind: Kind
     train: Tensor
     test: Tensor | None = None
+    transform: Transform | None = None
     train_labels: Tensor | None = None
     test_labels: Tensor | None = None
-    transform: Transform | None = None
     density: Toy | None = None
     image_size: int | None = None
     columns: tuple[str, ...] | None = None
@@ -64,31 +64,17 @@ def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     n_test = min(n - 1, max(1, round(held_out * n)))
     train, test = order[n_test:], order[:n_test]
-    labels = splits.train_labels
-    return replace(
-        splits,
-        train=splits.train[train],
-        test=splits.train[test],
-        train_labels=None if labels is None else labels[train],
-        test_labels=None if labels is None else labels[test],
-    )
+    x, labels = splits.train, splits.train_labels
+    y_train, y_test = (None if labels is None else labels[rows] for rows in (train, test))
+    return replace(splits, train=x[train], test=x[test], train_labels=y_train, test_labels=y_test)
 
 
-def finish(splits: Splits, held_out: float, seed: int) -> Splits:
-    """The same rows with a held-out part and a transform fitted on the training rows.
+def fit_transform(splits: Splits) -> Transform:
+    """The transform of the rows to model units, fitted on the training rows.
 
     Raises:
-        InputError: for too few rows, or images whose values fit no known range.
+        InputError: for images whose values fit no known range.
     """
-    whole = hold_out(splits, held_out, seed)
-    assert whole.test is not None
-    transform = whole.transform or _fit(whole)
-    if whole.kind == "vector":
-        in_range(whole.name, transform.to_model(whole.test))
-    return replace(whole, transform=transform)
-
-
-def _fit(splits: Splits) -> Transform:
     if splits.kind == "vector":
         _warn_of_constants(splits)
         return Standardize.fit(splits.train)

@@ -1,32 +1,15 @@
 """Rows from a .csv table."""
 
 import csv
-import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from adance.data.checks import Array, events, labels
+from adance.data.arrays import Rows, make_splits
 from adance.data.splits import Splits
 from adance.errors import InputError
 
-_LABEL_NAMES = ("class", "label", "target", "y")
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Cells of a table, with the line in the file that each row came from."""
-
-    path: Path
-    header: list[str]
-    rows: list[list[str]]
-    lines: list[int]
-
-    def place(self, row: int, column: int) -> str:
-        name = repr(self.header[column]) if self.header else str(column + 1)
-        return f"{self.path}: line {self.lines[row]}, column {name}"
+LABEL_NAMES = ("class", "label", "target", "y")
 
 
 def read_table(path: Path) -> Splits:
@@ -40,66 +23,67 @@ def read_table(path: Path) -> Splits:
         InputError: for cells that are empty, not finite or not numeric, rows of unequal length, or no rows; line
             numbers are the file's, from 1.
     """
-    table = _parse(path)
-    if not table.rows:
+    lines = _cells(path)
+    first, top = next(iter(lines.items()), (0, []))
+    header = lines.pop(first, []) if _is_header(top) else []
+    if not lines:
         raise InputError(f"{path}: holds no rows, but needs at least one row of numbers")
-    last = len(table.rows[0]) - 1
+    for line, cells in lines.items():
+        if len(cells) != len(top):
+            raise InputError(f"{path}: line {line} has {len(cells)} cells, but the first has {len(top)}")
+    rows, last = list(lines.values()), len(top) - 1
+    numbers = [[_number(cell) for cell in row] for row in rows]
     # Bad cells in a numeric column do not make it a label: no cell of a label column is a number.
-    is_text = all(row[last] and not _is_number(row[last]) for row in table.rows)
-    column = label_column(str(path), table.header, last if is_text else None)
-    features = [c for c in range(len(table.rows[0])) if c != column]
+    is_text = all(row[last] and number[last] is None for row, number in zip(rows, numbers, strict=True))
+    label = label_column(str(path), header, last if is_text else None)
+    features = [column for column in range(len(top)) if column != label]
     if not features:
         raise InputError(f"{path}: holds only labels, but needs at least one numeric column")
-    values = np.stack([_numbers(table, c) for c in features], 1)
-    kind, train = events(values, str(path))
-    names = tuple(table.header[c] for c in features) if table.header else None
-    return Splits(
-        str(path), kind, train, train_labels=None if column is None else _labels(table, column), columns=names
-    )
+    shown = [repr(name) for name in header] or [str(column + 1) for column in range(len(top))]
+
+    def place(row: int, column: int) -> str:
+        return f"{path}: line {list(lines)[row]}, column {shown[column]}"
+
+    values = np.array(numbers, dtype=float)  # NaN for a cell without a number
+    bad = np.argwhere(~np.isfinite(values[:, features]))
+    if len(bad):
+        row, column = bad[0, 0], features[bad[0, 1]]
+        what = "a number" if numbers[row][column] is None else "finite"
+        problem = f"{rows[row][column]!r} is not {what}" if rows[row][column] else "the cell is empty"
+        raise InputError(f"{place(row, column)}: {problem}, but features must be finite numbers")
+    names = tuple(header[column] for column in features) if header else None
+    y, y_name = None, ""
+    if label is not None:
+        labels, y_name = [row[label] for row in rows], f"{path}: label column {shown[label]}"
+        if "" in labels:
+            raise InputError(f"{place(labels.index(''), label)}: the label is empty, but every row needs one")
+        y = np.array(labels) if any(row[label] is None for row in numbers) else values[:, label]
+    return make_splits(str(path), Rows(values[:, features], y, str(path), y_name, names))
+
+
+def _cells(path: Path) -> dict[int, list[str]]:
+    """The cells of each row that is not blank, by the row's line in the file."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            first = file.readline()
+            file.seek(0)
+            reader = csv.reader(file, delimiter=next((mark for mark in ",;\t" if mark in first), ","))
+            found = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as a UTF-8 table: {' '.join(str(error).split())}") from None
+    return {line: cells for line, cells in found if any(cells)}
 
 
 def _is_header(cells: list[str]) -> bool:
     counted = len(cells) > 1 and cells == [str(i) for i in range(len(cells))]
-    return counted or not any(_is_number(cell) for cell in cells)
+    return counted or all(_number(cell) is None for cell in cells)
 
 
-def _parse(path: Path) -> _Table:
-    header: list[str] = []
-    rows: list[list[str]] = []
-    lines: list[int] = []
+def _number(cell: str) -> float | None:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            delimiter = _delimiter(file.readline())
-            file.seek(0)
-            reader = csv.reader(file, delimiter=delimiter)
-            for cells in reader:
-                stripped = [cell.strip() for cell in cells]
-                if not any(stripped):
-                    continue
-                if not rows and not header and _is_header(stripped):
-                    header = stripped
-                    continue
-                rows.append(stripped)
-                lines.append(reader.line_num)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read as a UTF-8 table: {' '.join(str(error).split())}") from None
-    width = len(header or (rows[0] if rows else []))
-    for row, line in zip(rows, lines, strict=True):
-        if len(row) != width:
-            raise InputError(f"{path}: line {line} has {len(row)} cells, but the first has {width}")
-    return _Table(path, header, rows, lines)
-
-
-def _delimiter(line: str) -> str:
-    return next((mark for mark in ",;\t" if mark in line), ",")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
+        return float(cell)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def label_column(name: str, columns: list[str], text_at_end: int | None) -> int | None:
@@ -114,34 +98,8 @@ def label_column(name: str, columns: list[str], text_at_end: int | None) -> int 
         InputError: Several columns could be the label.
     """
     names = [column.lower() for column in columns]
-    named = [i for i, column in enumerate(names) if column in _LABEL_NAMES and not (column == "y" and "x" in names)]
+    named = [i for i, column in enumerate(names) if column in LABEL_NAMES and not (column == "y" and "x" in names)]
     if len(named) > 1:
         found = ", ".join(repr(columns[i]) for i in named)
         raise InputError(f"{name}: columns {found} could each be the label: keep or rename all but one")
-    if named:
-        return named[0]
-    return text_at_end
-
-
-def _numbers(table: _Table, column: int) -> Array:
-    cells = [row[column] for row in table.rows]
-    try:
-        values = np.array([float(cell) for cell in cells])
-    except ValueError:
-        row = next(i for i, cell in enumerate(cells) if not _is_number(cell))
-        problem = f"{cells[row]!r} is not a number" if cells[row] else "the cell is empty"
-        raise InputError(f"{table.place(row, column)}: {problem}, but features must be numbers") from None
-    bad = [i for i, value in enumerate(values.tolist()) if not math.isfinite(value)]
-    if bad:
-        raise InputError(f"{table.place(bad[0], column)}: {cells[bad[0]]!r} is not finite, but all features must be")
-    return values
-
-
-def _labels(table: _Table, column: int) -> torch.Tensor:
-    cells = [row[column] for row in table.rows]
-    if "" in cells:
-        raise InputError(f"{table.place(cells.index(''), column)}: the label is empty, but every row needs one")
-    numeric = all(_is_number(cell) for cell in cells)
-    values: Array = np.array([float(cell) for cell in cells]) if numeric else np.array(cells)
-    name = repr(table.header[column]) if table.header else str(column + 1)
-    return labels([(values, len(cells), f"{table.path}: label column {name}")])[0]
+    return named[0] if named else text_at_end

@@ -74,19 +74,11 @@ class ImageScale:
 
     def to_model(self, raw: Tensor) -> Tensor:
         """Float32 images in [-1, 1] of raw images (B, C, H, W) in [low, high]."""
-        return (raw.to(torch.float32) - self._middle) / self._half
+        return (raw.to(torch.float32) - (self.high + self.low) / 2) / ((self.high - self.low) / 2)
 
     def to_data(self, x: Tensor) -> Tensor:
         """Raw units, neither rounded nor clamped, of images `x` (B, C, H, W) in model units."""
-        return x * self._half + self._middle
-
-    @property
-    def _half(self) -> float:
-        return (self.high - self.low) / 2
-
-    @property
-    def _middle(self) -> float:
-        return (self.high + self.low) / 2
+        return x * ((self.high - self.low) / 2) + (self.high + self.low) / 2
 
     def state(self) -> dict[str, Any]:
         """JSON-able form, read back by `transform_from_state`."""

@@ -1,15 +1,13 @@
 """Evaluation: how good a model is, in numbers that say what they are of."""
 
-from adance.evaluation.ais import Schedule, anneal_backward, anneal_forward, plan
-from adance.evaluation.bracket import Bracket, bracket_log_z
-from adance.evaluation.bridge import Bridge
+from adance.evaluation.ais import Bridge, Schedule, anneal_backward, anneal_forward, plan
 from adance.evaluation.evaluate import Evaluation, evaluate_run
 from adance.evaluation.extractor import Extractor, classify, extract
 from adance.evaluation.find_extractor import find_extractor
 from adance.evaluation.frechet import frechet_distance
-from adance.evaluation.grid import grid_log_z
 from adance.evaluation.inception import inception_score
 from adance.evaluation.kid import kernel_distance
+from adance.evaluation.log_z import Bracket, bracket_log_z, grid_log_z
 from adance.evaluation.measurement import Measurement
 from adance.evaluation.metrics import register_metric
 from adance.evaluation.mmd import squared_mmd

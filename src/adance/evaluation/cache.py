@@ -14,12 +14,6 @@ from torch import Tensor
 from adance.atomic import atomic_write
 
 
-def cache_folder(*parts: str) -> Path:
-    """``$XDG_CACHE_HOME/adance/…``, by default ``~/.cache/adance/…``; it may not exist yet."""
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root, "adance", *parts)
-
-
 def content_key(*parts: Tensor | bytes | str | dict[str, Any] | int | None) -> str:
     """A name (64 hexadecimal digits, SHA-256) that changes whenever any part does; a tensor's shape and type count."""
     digest = hashlib.sha256()
@@ -38,14 +32,16 @@ def file_key(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def cached_tensors(path: Path, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The tensors in the file ``path``, which are computed and written if it does not exist or is corrupt.
+def cached_tensors(kind: str, key: str, compute: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The tensors of a kind and key, which are computed and written if their file does not exist or is corrupt.
 
-    The file is written atomically; if it cannot be written, there is no error.
+    The file is in the folder ``kind`` of ``$XDG_CACHE_HOME/adance``, by default ``~/.cache/adance``. It is written
+    atomically; if it cannot be written, there is no error.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load, save_file
 
+    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "adance", kind, f"{key}.safetensors")
     try:
         return load(path.read_bytes())  # not mapped: a file that changes on disk must not change what was read
     except (OSError, SafetensorError):

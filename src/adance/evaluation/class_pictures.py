@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.atomic import atomic_write
-from adance.errors import InputError
+from adance.atomic import output_file
 from adance.evaluation.classifier import Classifier
 from adance.evaluation.extractor import classify
 from adance.evaluation.reference import as_events
@@ -34,17 +33,20 @@ def save_class_pictures(samples: SampleSet, folder: Path) -> list[str]:
     rows = torch.arange(min(len(log_p), len(data.train)))
     real = classify(extractor, as_events(data.batch(rows), data.kind))
     assert real is not None
-    names = [str(name) for name in (extractor.classes if isinstance(extractor, Classifier) else range(log_p.shape[1]))]
-    try:
-        save_class_given_x(samples.x, log_p, names, folder / CLASS_GIVEN_X)
-        save_class_marginal(log_p, real, names, folder / CLASS_MARGINAL)
-    except OSError as error:
-        raise InputError(f"cannot write pictures to {folder}: {error.strerror}") from None
-    return [CLASS_GIVEN_X, CLASS_MARGINAL]
+    names = extractor.classes if isinstance(extractor, Classifier) else range(log_p.shape[1])
+    ticks = {"xticks": range(len(names)), "xticklabels": list(map(str, names))} if len(names) <= MAX_NAMES else {}
+    pictures = {
+        CLASS_GIVEN_X: class_given_x(samples.x, log_p, ticks),
+        CLASS_MARGINAL: class_marginal(log_p, real, ticks),
+    }
+    for name, figure in pictures.items():
+        with output_file(folder / name) as part:
+            figure.savefig(part, format="png", dpi=120)
+    return list(pictures)
 
 
-def save_class_given_x(images: Tensor, log_probabilities: Tensor, names: list[str], path: Path) -> None:
-    """Save the first four images ``(n, C, H, W)`` in [−1, 1], each with the bars of its p(y | x) ``(n, classes)``."""
+def class_given_x(images: Tensor, log_probabilities: Tensor, ticks: dict[str, Any]) -> Any:
+    """Draw the first four images ``(n, C, H, W)`` in [−1, 1], each with the bars of its p(y | x) ``(n, classes)``."""
     from matplotlib.figure import Figure
 
     rows = min(IMAGES, len(images))
@@ -55,14 +57,13 @@ def save_class_given_x(images: Tensor, log_probabilities: Tensor, names: list[st
         left.imshow(pixels.squeeze(2) if pixels.shape[2] == 1 else pixels, cmap="gray", vmin=0, vmax=1)
         left.set_axis_off()
         right.bar(range(len(p)), p, color=BLUE)
-        right.set(ylim=(0, 1), ylabel="p(y | x)", **_class_ticks(names))
+        right.set(ylim=(0, 1), ylabel="p(y | x)", **ticks)
     panels[-1][1].set_xlabel("class y")
-    with atomic_write(path) as aside:
-        figure.savefig(aside, format="png", dpi=120)
+    return figure
 
 
-def save_class_marginal(samples: Tensor, real: Tensor, names: list[str], path: Path) -> None:
-    """Save the bars of p(y), the mean of p(y | x), of samples and of real data, from log p(y | x) ``(n, classes)``."""
+def class_marginal(samples: Tensor, real: Tensor, ticks: dict[str, Any]) -> Any:
+    """Draw the bars of p(y), the mean of p(y | x), of samples and of real data, from log p(y | x) ``(n, classes)``."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3), layout="constrained")
@@ -70,12 +71,7 @@ def save_class_marginal(samples: Tensor, real: Tensor, names: list[str], path: P
     positions = torch.arange(samples.shape[1])
     for shift, rows, color, label in ((-0.2, samples, BLUE, "samples"), (0.2, real, ORANGE, "real data")):
         axes.bar(positions + shift, rows.exp().mean(0), width=0.4, color=color, label=label)
-    axes.set(xlabel="class y", ylabel="p(y)", **_class_ticks(names))
+    axes.set(xlabel="class y", ylabel="p(y)", **ticks)
     axes.margins(y=0.2)
     axes.legend(frameon=False, ncols=2, loc="upper right")
-    with atomic_write(path) as aside:
-        figure.savefig(aside, format="png", dpi=120)
-
-
-def _class_ticks(names: list[str]) -> dict[str, Any]:
-    return {"xticks": range(len(names)), "xticklabels": names} if len(names) <= MAX_NAMES else {}
+    return figure

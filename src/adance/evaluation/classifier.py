@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.cache import cache_folder, cached_tensors, content_key
+from adance.evaluation.cache import cached_tensors, content_key
 from adance.evaluation.extractor import Extractor
 from adance.randomness import fork_rng
 
@@ -61,8 +61,7 @@ class Classifier(Extractor):
         if len(self.classes) < 2:
             raise InputError(f"--features classifier: {data.name} has one class only; choose pixels")
         self.key = content_key(VERSION, data.train, data.train_labels, data.transform.state(), seed)
-        path = cache_folder("classifiers", f"{self.key}.safetensors")
-        weights = cached_tensors(path, lambda: _train(data, len(self.classes), seed).state_dict())
+        weights = cached_tensors("classifiers", self.key, lambda: _train(data, len(self.classes), seed).state_dict())
         with fork_rng(seed):  # the initial weights are replaced, but drawing them would move torch's generator
             self.network = make_network(data.event_shape, len(self.classes))
         self.network.load_state_dict(weights)

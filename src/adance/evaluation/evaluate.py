@@ -4,7 +4,6 @@ import importlib.metadata
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,11 @@ import torch
 from torch import Tensor
 
 from adance.data.dataset import Dataset
+from adance.data.load import load_for_model
 from adance.errors import InputError
 from adance.evaluation.class_pictures import save_class_pictures
 from adance.evaluation.classifier import Classifier
+from adance.evaluation.extractor import Extractor
 from adance.evaluation.find_extractor import find_extractor
 from adance.evaluation.inception import SPLITS
 from adance.evaluation.likelihood import measure_likelihood
@@ -22,8 +23,8 @@ from adance.evaluation.measurement import Measurement
 from adance.evaluation.metrics import SAMPLE_METRICS
 from adance.evaluation.normalizable import temperature_of, why_unnormalized
 from adance.evaluation.options import Options
-from adance.evaluation.outliers import load_outliers, measure_outliers
-from adance.evaluation.reference import Split, as_events, load_reference, split_size
+from adance.evaluation.outliers import measure_outliers
+from adance.evaluation.reference import Reference, Split, as_events, load_reference, split_size
 from adance.evaluation.sample_set import SampleSet
 from adance.evaluation.schemes import SamplingScheme, choose_schemes
 from adance.training.data_checks import check_same_data, evenly_spaced_rows, fingerprint
@@ -71,7 +72,7 @@ def evaluate_run(
 
     Raises:
         InputError: The data are not those of the run, or something that ``options`` name does not exist or cannot be
-            measured.
+            measured, such as outliers of another shape than the run's events.
     """
     options, say, began = options or Options(), say or (lambda what: None), time.monotonic()
     if data is None:
@@ -80,10 +81,12 @@ def evaluate_run(
     if data.event_shape != run.event_shape:
         raise InputError(f"{data.name} has events of shape {data.event_shape}, but the run needs {run.event_shape}")
     result = Evaluation(_about(run, data, options))
-    schemes, outliers = choose_schemes(run, options.samples), load_outliers(run, options.outliers)
-    compared, first = _comparison(run, data, options, result, say), None
+    schemes = choose_schemes(run, options.samples)
+    outliers = {name: load_for_model(name, run.data) for name in options.outliers}
+    features, first = _features_of_data(run, data, options, result, say), None
     for name, x, chain_length in _sample_sets(run, data, schemes, options, say):
-        samples = compared(_finite(x, name, result), name, chain_length)
+        x = _finite(x, name, result)
+        samples = SampleSet(x, name, chain_length, run, data, options.split, options.seed, *features)
         first = first or samples
         _measure_samples(samples, result)
     say("outliers")
@@ -110,17 +113,17 @@ def _about(run: Run, data: Dataset, options: Options) -> dict[str, Any]:
     }
 
 
-def _comparison(run: Run, data: Dataset, options: Options, result: Evaluation, say: Say) -> partial[SampleSet]:
-    """A :class:`SampleSet` that lacks its samples, their name and the chain length."""
-    extractor, reference = None, None
-    if data.kind == "image" or options.features is not None:
-        say("features of real data")
-        extractor = find_extractor(options.features, data, name=options.features_name, seed=0, device=str(run.device))
-        reference = load_reference(extractor, data, options.split)
-        if isinstance(extractor, Classifier):
-            result.about["classifier_accuracy"] = round(extractor.accuracy, 4)
-    compared = partial(SampleSet, run=run, data=data, split=options.split, seed=options.seed)
-    return partial(compared, extractor=extractor, reference=reference)
+def _features_of_data(
+    run: Run, data: Dataset, options: Options, result: Evaluation, say: Say
+) -> tuple[Extractor, Reference] | tuple[()]:
+    """The feature extractor and the features of real data; nothing if none are compared."""
+    if data.kind != "image" and options.features is None:
+        return ()
+    say("features of real data")
+    extractor = find_extractor(options.features, data, name=options.features_name, device=str(run.device))
+    if isinstance(extractor, Classifier):
+        result.about["classifier_accuracy"] = round(extractor.accuracy, 4)
+    return extractor, load_reference(extractor, data, options.split)
 
 
 def _sample_sets(

@@ -5,9 +5,8 @@ import torch
 from adance.data.dataset import Dataset
 from adance.errors import InputError
 from adance.evaluation.classifier import Classifier
-from adance.evaluation.extractor import Extractor, Pixels
+from adance.evaluation.extractor import Extractor, Pixels, TorchScriptExtractor
 from adance.evaluation.inception import Inception
-from adance.evaluation.torchscript import TorchScriptExtractor
 
 NAMES = ("inception", "classifier", "pixels")
 

@@ -8,12 +8,11 @@ from torch import Tensor
 
 from adance.errors import InputError
 from adance.evaluation.cache import file_key
-from adance.evaluation.extractor import Extractor
+from adance.evaluation.extractor import Extractor, load_torchscript
 from adance.evaluation.measurement import Measurement
 from adance.evaluation.reference import Reference
 from adance.evaluation.sample_set import SampleSet, for_features
 from adance.evaluation.torchmetrics_features import GivenFeatures, no_warnings
-from adance.evaluation.torchscript import load_torchscript
 from adance.randomness import fork_rng
 
 INCEPTION_URL = "https://nvlabs-fi-cdn.nvidia.com/stylegan2-ada-pytorch/pretrained/metrics/inception-2015-12-05.pt"

@@ -10,10 +10,8 @@ from torch import Tensor
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Density, Uniform
 from adance.errors import InputError
-from adance.evaluation.ais import plan
-from adance.evaluation.bracket import Bracket, bracket_log_z
-from adance.evaluation.bridge import Bridge
-from adance.evaluation.grid import HALF_WIDTH, grid_log_z
+from adance.evaluation.ais import Bridge, plan
+from adance.evaluation.log_z import HALF_WIDTH, Bracket, bracket_log_z, grid_log_z
 from adance.evaluation.measurement import Measurement
 from adance.evaluation.normalizable import continuous_rows, density_base, temperature_of, why_unnormalized
 from adance.evaluation.options import Options
@@ -93,14 +91,12 @@ def _log_masses(run: Run, data: Dataset, options: Options) -> tuple[Tensor, int,
 
 def _log_z(bracket: Bracket, measure: Measure, forced: str | None) -> list[Measurement]:
     unsure, note = _unsure(bracket), _join(bracket.verdict, forced)
-    start = "exact samples" if bracket.exact else "chains"
     found = [
         measure("log_z_lower", f"log Z, from below{unsure}", bracket.lower, note=note),
         measure("log_z_upper", f"log Z, from above{unsure}", bracket.upper, note=note),
     ]
-    runs = (("forward", "forward", bracket.forward), ("backward", f"backward from {start}", bracket.backward))
-    for key, name, log_z in runs:
-        note = f"effective sample size {log_z.effective:.1f} of {bracket.chains}"
+    for name, log_z in (("forward", bracket.forward), ("backward from chains", bracket.backward)):
+        note, key = f"effective sample size {log_z.effective:.1f} of {bracket.chains}", name.partition(" ")[0]
         found.append(measure(f"log_z_{key}", f"log Z, annealed {name}", log_z.value, log_z.error, note=note))
     return found
 
@@ -109,18 +105,15 @@ def _log_likelihood(
     log_masses: Tensor, bracket: Bracket, size: int, measure: Measure, forced: str | None
 ) -> list[Measurement]:
     """Nats of rows of ``size`` values, and bits per dimension; an upper bound of one is a lower bound of the other."""
-    unsure, found = _unsure(bracket), []
+    sides, found = {"lower": f"from below{_unsure(bracket)}", "upper": f"from above{_unsure(bracket)}"}, []
     mean, error = _mean(log_masses)
     measure = partial(measure, note=_join(bracket.verdict, forced))
-    below, above = ("lower", "from below"), ("upper", "from above")
-    for (key, side), (other_key, other), log_z in ((below, above, bracket.upper), (above, below, bracket.lower)):
-        nats, name = mean - log_z, f"log-likelihood (nats), {side}{unsure}"
-        bits, bits_error = -nats / size / math.log(2), error / size / math.log(2)
-        bits_name = f"bits per dimension, {other}{unsure}"
-        found += [
-            measure(f"log_likelihood_{key}", name, nats, error, "higher"),
-            measure(f"bits_per_dimension_{other_key}", bits_name, bits, bits_error, "lower"),
-        ]
+    for side, opposite, log_z in (("lower", "upper", bracket.upper), ("upper", "lower", bracket.lower)):
+        nats, name = mean - log_z, f"log-likelihood (nats), {sides[side]}"
+        bits, bits_name = -nats / size / math.log(2), f"bits per dimension, {sides[opposite]}"
+        found.append(measure(f"log_likelihood_{side}", name, nats, error, "higher"))
+        bits_error = error / size / math.log(2)
+        found.append(measure(f"bits_per_dimension_{opposite}", bits_name, bits, bits_error, "lower"))
     return found
 
 

@@ -1,6 +1,6 @@
 """Outlier detection: how well −E distinguishes held-out data from what is not data (AUROC)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from adance.data.dataset import Dataset
-from adance.data.load import load_for_model
 from adance.energies.analytic import Gaussian, Uniform
 from adance.evaluation.measurement import Measurement
 from adance.training.run import Run
@@ -57,15 +56,6 @@ def measure_outliers(
         about: dict[str, Any] = {"note": TRAINING_NOTE} if name == TRAINING else {"better": "higher"}
         found.append(measure(f"AUROC of −E, {name}", auroc(energies, run.score(x)), samples=name, n=len(x), **about))
     return found
-
-
-def load_outliers(run: Run, names: Sequence[str]) -> dict[str, Tensor]:
-    """Outlier sets ``(N, *event)`` in the model's units, by their names or paths.
-
-    Raises:
-        InputError: A set cannot be read, or its events have another shape than the run's.
-    """
-    return {name: load_for_model(name, run.data) for name in names}
 
 
 def _some(size: int, n: int, generator: torch.Generator) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.data.dataset import Dataset
 from adance.errors import InputError
-from adance.evaluation.cache import cache_folder, cached_tensors, content_key
+from adance.evaluation.cache import cached_tensors, content_key
 from adance.evaluation.extractor import Extractor, extract
 
 Split = Literal["train", "test"]
@@ -48,8 +48,7 @@ def load_reference(extractor: Extractor, data: Dataset, split: Split = "train") 
         return Reference.of(_features(extractor, data, split))
     raw = data.train if split == "train" else data.test
     key = content_key(VERSION, raw, data.transform.state(), extractor.identity())
-    path = cache_folder("references", f"{key}.safetensors")
-    return Reference(len(raw), **cached_tensors(path, lambda: _moments(_features(extractor, data, split))))
+    return Reference(len(raw), **cached_tensors("references", key, lambda: _moments(_features(extractor, data, split))))
 
 
 def _moments(features: Tensor) -> dict[str, Tensor]:

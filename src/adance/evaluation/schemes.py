@@ -66,19 +66,14 @@ def all_schemes(run: Run) -> list[SamplingScheme]:
     longer = LONG_RUN_FACTOR * kernel.steps
     long_run = longer if longer > default else 2 * default
     lengths = {"default": default, "short-run": kernel.steps, "long-run": long_run}
-    starts: dict[Start, str] = {"noise": "noise", "buffer": "the buffer"}
-    return [
-        SamplingScheme(
-            name=f"{kind} from {start_name}",
-            start=start,
-            steps=steps,
-            noise_free=min(NOISE_FREE_STEPS, steps // 3) if noisy else 0,
-            adapt=steps if kind == "short-run" else steps // 2,
-        )
-        for kind, steps in lengths.items()
-        for start, start_name in starts.items()
-        if start == "noise" or (kind != "default" and run.buffer is not None)
-    ]
+    schemes = []
+    for kind, steps in lengths.items():
+        noise_free = min(NOISE_FREE_STEPS, steps // 3) if noisy else 0
+        adapt = steps if kind == "short-run" else steps // 2
+        schemes.append(SamplingScheme(f"{kind} from noise", "noise", steps, noise_free, adapt))
+        if kind != "default" and run.buffer is not None:
+            schemes.append(SamplingScheme(f"{kind} from the buffer", "buffer", steps, noise_free, adapt))
+    return schemes
 
 
 def choose_schemes(run: Run, prefixes: Sequence[str]) -> list[SamplingScheme]:

@@ -9,14 +9,6 @@ from adance.evaluation.evaluate import Evaluation
 from adance.evaluation.measurement import Measurement
 
 ARROWS = {"lower": " ↓", "higher": " ↑", None: ""}
-LOOK: dict[str, Any] = {
-    "title_justify": "left",
-    "caption_justify": "left",
-    "show_edge": False,
-    "pad_edge": False,
-    "collapse_padding": True,
-}
-"""Narrow enough for the default metrics of vectors in 80 columns."""
 SAMPLES_CAPTION = (
     "↓ lower is better, ↑ higher; the last row is the score that real data get in place of samples: the floor. Squared "
     "and kernel distances are unbiased: around 0 for equal laws, and by chance below."
@@ -41,10 +33,7 @@ def _samples_table(measurements: list[Measurement]) -> Table:
     """A row for each set of samples, a column for each metric."""
     columns = {m.metric: m for m in measurements}
     caption = f"{_caption(measurements)}\n{SAMPLES_CAPTION}"
-    table = Table(title="Samples", caption=caption, **LOOK)
-    table.add_column("samples", overflow="fold")
-    for name in ("chain", "n"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = _table("Samples", caption, "samples", "chain", "n")
     for metric, m in columns.items():
         words = (_short(m) + _arrow(m)).split()
         width = max(map(len, [*words, *(_value(other) for other in measurements if other.metric == metric)]))
@@ -69,14 +58,22 @@ def _caption(measurements: list[Measurement]) -> str:
 
 def _list_table(measurements: list[Measurement]) -> Table:
     """A row for each measurement."""
-    table = Table(title="Outlier detection and likelihood", caption=OTHERS_CAPTION, **LOOK)
-    table.add_column("metric", overflow="fold")
-    for name in ("value", "chain", "n", "against", "seed"):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = ("metric", "value", "chain", "n", "against", "seed")
+    table = _table("Outlier detection and likelihood", OTHERS_CAPTION, *columns)
     for m in measurements:
         against = " ".join(str(part) for part in (m.n_reference, m.split) if part is not None)
         cells = ("" if part is None else str(part) for part in (m.chain_length, m.n, against, m.seed))
         table.add_row(m.name + _arrow(m), _value(m), *cells)
+    return table
+
+
+def _table(title: str, caption: str, first: str, *columns: str) -> Table:
+    """An empty table, narrow enough for the default metrics of vectors in 80 columns."""
+    look: Any = {"show_edge": False, "pad_edge": False, "collapse_padding": True}
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", **look)
+    table.add_column(first, overflow="fold")
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 

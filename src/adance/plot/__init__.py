@@ -6,8 +6,7 @@ pyplot is not used, so no figure stays open.
 
 from adance.plot.curves import training_curves
 from adance.plot.energies import energy_histogram
-from adance.plot.film import chain_film
-from adance.plot.grid import samples_grid, save_grid
 from adance.plot.plane import density
+from adance.plot.samples import chain_film, samples_grid, save_grid
 
 __all__ = ["chain_film", "density", "energy_histogram", "samples_grid", "save_grid", "training_curves"]

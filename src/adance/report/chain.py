@@ -65,12 +65,10 @@ def still_frames(recording: ChainRecording, n: int = 6) -> list[int]:
 
 def energies_of(run: Run, data: Dataset | None, samples: Tensor, seed: int = 0) -> dict[str, Tensor]:
     """The finite energies of up to 1,000 events of each kind, by its name."""
-    events = {"samples": samples, "noise": run.sample(MAX_ENERGIES, steps=0, seed=seed)}
+    events: dict[str, Tensor] = {}
     if data is not None:
-        held_out = data.batch(torch.arange(min(MAX_ENERGIES, len(data.test))), "test")
-        events = {
-            "training data": data.batch(torch.arange(min(MAX_ENERGIES, len(data.train)))),
-            "held-out data": held_out,
-        } | events
+        events["training data"] = data.batch(torch.arange(min(MAX_ENERGIES, len(data.train))))
+        events["held-out data"] = data.batch(torch.arange(min(MAX_ENERGIES, len(data.test))), "test")
+    events |= {"samples": samples, "noise": run.sample(MAX_ENERGIES, steps=0, seed=seed)}
     found = {name: run.score(x) for name, x in events.items()}
     return {name: values[values.isfinite()] for name, values in found.items() if values.isfinite().any()}

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from adance.errors import InputError
-from adance.plot.grid import tile, to_picture
+from adance.plot.samples import tile, to_picture
 
 QUALITY, HALF_GAP = 80, 2
 

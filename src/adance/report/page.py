@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from adance.atomic import atomic_write
+from adance.atomic import output_file
 from adance.errors import InputError
 from adance.report.run_page import run_context
 from adance.report.sweep_page import sweep_context
@@ -36,11 +36,8 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int
         raise InputError(f"{folder} is neither a run nor a sweep: it has no config.yaml and no sweep.json")
     else:
         page = render("run.html", run_context(folder, seed=seed, device=device))
-    try:
-        with atomic_write(out) as aside:
-            aside.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {out}: {error.strerror}") from None
+    with output_file(out) as part:
+        part.write_text(page, encoding="utf-8")
     return out
 
 

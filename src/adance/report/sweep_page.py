@@ -11,7 +11,7 @@ from adance.report.images import saved_uri
 from adance.report.run_page import sample_pictures
 from adance.sweeps.axes import short_keys
 from adance.sweeps.folder import SweepFolder
-from adance.sweeps.table import SEEDS, Group, cell_text, columns, runs_text, summarize
+from adance.sweeps.table import SEEDS, Group, as_cells, summarize
 from adance.training.run_folder import RunFolder
 from adance.yaml_text import dump
 
@@ -38,7 +38,7 @@ def sweep_context(folder: Path) -> dict[str, Any]:
         "over": " and ".join(short) or "seeds",
         "subtitle": f"{done} of {len(outcomes)} runs done · {energy} · {config['steps']:,} steps",
         "figures": [figure for group in groups if (figure := _figure(folder, group)) is not None],
-        "table_data": _table(groups, short),
+        "table_data": _table(groups),
         "curves": compared_curves(lines),
         "curves_legend": [(name, color, False) for name, color in legend],
         "unfinished": [outcome for outcome in outcomes if outcome.status != "done"],
@@ -64,9 +64,7 @@ def _figure(folder: Path, group: Group) -> dict[str, str] | None:
     return None
 
 
-def _table(groups: list[Group], short: list[str]) -> dict[str, Any]:
-    names = columns(groups)
-    rows = [
-        [*g.values.values(), runs_text(g), *(cell_text(g, name).replace("-", "−") for name in names)] for g in groups
-    ]
-    return {"head": [*short, "runs", *(name.replace("_", " ") for name in names)], "rows": rows}
+def _table(groups: list[Group]) -> dict[str, Any]:
+    head, *rows = as_cells(groups)
+    n = len(groups[0].values)
+    return {"head": head, "rows": [[*row[:n], *(cell.replace("-", "−") for cell in row[n:])] for row in rows]}

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,7 +53,8 @@ def combinations(axes: Sequence[Axis]) -> list[Values]:
 
 def short_keys(keys: Sequence[str]) -> dict[str, str]:
     """For each dotted name, its shortest ending that is unique: ``interval`` for objective.interval."""
-    return {key: next(end for end in _endings(key) if _is_unique(end, key, keys)) for key in keys}
+    counts = Counter(end for key in keys for end in _endings(key))
+    return {key: next((end for end in _endings(key) if counts[end] == 1), key) for key in keys}
 
 
 def run_names(points: Sequence[Values]) -> list[str]:
@@ -91,10 +93,6 @@ def _number(value: str) -> float | str:
 def _endings(key: str) -> list[str]:
     parts = key.split(".")
     return [".".join(parts[first:]) for first in range(len(parts) - 1, -1, -1)]
-
-
-def _is_unique(end: str, key: str, keys: Sequence[str]) -> bool:
-    return end == key or not any(other != key and end in _endings(other) for other in keys)
 
 
 def _safe(value: str) -> str:

@@ -8,10 +8,11 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from adance.atomic import atomic_write
+from adance.atomic import output_file
 from adance.errors import InputError
 from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
@@ -92,16 +93,9 @@ class SweepFolder:
         Raises:
             InputError: The file cannot be written.
         """
-        held = {
-            "keys": list(outcomes[0].values),
-            "settings": settings,
-            "runs": [outcome.as_dict() for outcome in outcomes],
-        }
-        try:
-            with atomic_write(self.file) as part:
-                part.write_text(json.dumps(held, indent=1) + "\n")
-        except OSError as error:
-            raise InputError(f"cannot write the sweep folder {self.path}: {error.strerror}") from None
+        held = {"keys": list(outcomes[0].values), "settings": settings, "runs": [asdict(found) for found in outcomes]}
+        with output_file(self.file) as part:
+            part.write_text(json.dumps(held, indent=1) + "\n")
 
 
 def _settings(text: str) -> dict[str, Any]:

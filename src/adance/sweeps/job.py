@@ -1,7 +1,7 @@
 """One run of a sweep: what to do, and its outcome."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +52,6 @@ class Outcome:
     message: str = ""
     metrics: dict[str, float] = field(default_factory=dict)
     evaluation: dict[str, float] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
 
 
 def read_outcome(name: str, values: Values, folder: Path) -> Outcome:

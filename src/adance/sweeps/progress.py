@@ -1,8 +1,6 @@
 """Progress of a sweep: a bar for each running run on a terminal, a log line every few seconds elsewhere."""
 
 import logging
-import os
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,10 +11,9 @@ from rich.progress import Progress
 
 from adance.progress import progress_bar
 from adance.sweeps.job import Job
+from adance.training.run_folder import RunFolder
 
 SECONDS_BETWEEN_LINES = 5.0
-TAIL_BYTES = 4096
-"""How much of the end of ``metrics.jsonl`` is read to find the last step."""
 
 log = logging.getLogger("adance")
 
@@ -49,13 +46,8 @@ def sweep_progress(jobs: Sequence[Job], shown: bool = True, every: float = SECON
 
 def last_step(folder: Path) -> int:
     """The last step in the ``metrics.jsonl`` of the run in ``folder``; 0 if there is none."""
-    try:
-        with (folder / "metrics.jsonl").open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-            found = re.findall(rb'^\{"step": (\d+)', file.read(), re.MULTILINE)
-    except OSError:
-        return 0
-    return int(found[-1]) if found else 0
+    rows = RunFolder(folder).read_metrics()
+    return int(rows[-1]["step"]) if rows else 0
 
 
 def _watch(bar: Progress, steps: Mapping[Path, int], every: float, over: threading.Event) -> None:

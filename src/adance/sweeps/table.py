@@ -3,7 +3,8 @@
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean, stdev
 
 from adance.sweeps.axes import Values, short_keys
@@ -21,12 +22,20 @@ class Group:
     Attributes:
         values: The varied settings other than seeds, and their values for this group.
         outcomes: Its runs.
-        numbers: For each metric: mean and standard deviation over the finished runs, and their number.
     """
 
     values: Values
     outcomes: list[Outcome]
-    numbers: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+
+    @cached_property
+    def numbers(self) -> dict[str, tuple[float, float, int]]:
+        """For each metric: mean and standard deviation over the finished runs, and their number."""
+        found: dict[str, list[float]] = {}
+        for outcome in self.outcomes:
+            for name, value in {**outcome.metrics, **outcome.evaluation}.items():
+                if outcome.status == "done" and isinstance(value, (int, float)) and math.isfinite(value):
+                    found.setdefault(name, []).append(float(value))
+        return {name: (fmean(v), stdev(v) if len(v) > 1 else 0.0, len(v)) for name, v in found.items()}
 
     @property
     def done(self) -> int:
@@ -46,8 +55,6 @@ def summarize(outcomes: Sequence[Outcome]) -> list[Group]:
     for outcome in outcomes:
         values = {key: value for key, value in outcome.values.items() if key not in SEEDS}
         groups.setdefault(tuple(values.values()), Group(values, [])).outcomes.append(outcome)
-    for group in groups.values():
-        group.numbers.update(_numbers([found for found in group.outcomes if found.status == "done"]))
     return list(groups.values())
 
 
@@ -71,42 +78,34 @@ def matching(word: str, names: Iterable[str]) -> str:
     return next((name for name in names if _plain(word) in _plain(name)), "")
 
 
-def as_markdown(groups: Sequence[Group], words: Sequence[str] = ()) -> str:
-    """A table of means and standard deviations, in aligned Markdown."""
+def as_cells(groups: Sequence[Group], words: Sequence[str] = ()) -> list[list[str]]:
+    """A table of means and standard deviations: its head, and a row for each group."""
     names = columns(groups, words)
-    keys = list(groups[0].values)
-    head = [*short_keys(keys).values(), "runs", *(name.replace("_", " ") for name in names)]
-    rows = [
-        [
-            *group.values.values(),
-            runs_text(group),
-            *(cell_text(group, name) for name in names),
-        ]
-        for group in groups
-    ]
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    head = [*short_keys(list(groups[0].values)).values(), "runs", *(name.replace("_", " ") for name in names)]
+    return [head, *([*g.values.values(), _runs(g), *(_cell(g, name) for name in names)] for g in groups)]
+
+
+def as_markdown(groups: Sequence[Group], words: Sequence[str] = ()) -> str:
+    """The table in aligned Markdown."""
+    head, *rows = as_cells(groups, words)
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [head, ["-" * (width - 1) + ":" if width > 1 else ":" for width in widths], *rows]
     return "\n".join(
         "| " + " | ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)) + " |" for line in lines
     )
 
 
-def runs_text(group: Group) -> str:
+def _runs(group: Group) -> str:
     """The number of runs done, and of all runs if not all are done."""
     return str(group.done) if group.done == len(group.outcomes) else f"{group.done} of {len(group.outcomes)}"
 
 
-def cell_text(group: Group, name: str) -> str:
-    """A mean with its standard deviation, and the number of runs if not all that are done have this metric."""
+def _cell(group: Group, name: str) -> str:
+    """A mean to three digits, with its standard deviation and number of runs where these say something."""
     if name not in group.numbers:
         return "–"
     mean, spread, n = group.numbers[name]
-    return number_text(mean, spread, n) + f" ({n} of {group.done})" * (n < group.done)
-
-
-def number_text(mean: float, spread: float, n: int) -> str:
-    """A mean to three digits, with its standard deviation if there are several runs."""
-    return _digits(mean) + (f" ± {_digits(spread, 2)}" if n > 1 else "")
+    return _digits(mean) + f" ± {_digits(spread, 2)}" * (n > 1) + f" ({n} of {group.done})" * (n < group.done)
 
 
 def _digits(value: float, figures: int = 3) -> str:
@@ -116,12 +115,3 @@ def _digits(value: float, figures: int = 3) -> str:
 def _plain(name: str) -> str:
     letters = unicodedata.normalize("NFKD", name).casefold()
     return "".join(letter for letter in letters if letter.isalnum())
-
-
-def _numbers(done: Sequence[Outcome]) -> dict[str, tuple[float, float, int]]:
-    found: dict[str, list[float]] = {}
-    for outcome in done:
-        for name, value in {**outcome.metrics, **outcome.evaluation}.items():
-            if isinstance(value, (int, float)) and math.isfinite(value):
-                found.setdefault(name, []).append(float(value))
-    return {name: (fmean(v), stdev(v) if len(v) > 1 else 0.0, len(v)) for name, v in found.items()}

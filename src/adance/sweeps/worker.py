@@ -4,7 +4,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +62,8 @@ def work(
 
 
 def _train_and_evaluate(job: Job, parent: int, train: Work, evaluate: Work | None) -> Outcome:
-    with _trusting(job.trusted), _one_thread(), _ended_with(parent), _locked(job.folder):
+    with trust_restored(), _one_thread(), _ended_with(parent), _locked(job.folder):
+        trust(*job.trusted)
         if read_outcome(job.name, job.values, job.folder).status not in FINAL:
             log.info(f"{job.name}: training")
             train(job)
@@ -79,14 +80,6 @@ def _train_and_evaluate(job: Job, parent: int, train: Work, evaluate: Work | Non
 def _unfinished(job: Job, status: str, message: str) -> Outcome:
     found = read_outcome(job.name, job.values, job.folder)
     return replace(found, status=status, message=" ".join(message.split()))
-
-
-@contextmanager
-def _trusting(names: Iterable[str]) -> Iterator[None]:
-    """Trust what the sweep trusts, for this run only."""
-    with trust_restored():
-        trust(*names)
-        yield
 
 
 @contextmanager
