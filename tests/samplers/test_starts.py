@@ -18,7 +18,7 @@ def prepared(kind, rejuvenation=0.25, capacity=1000, event=(2,)):
 
 def test_a_hundred_draws_are_a_hundred_slots_and_results_go_back_to_them(generator):
     buffer = ReplayBuffer(torch.arange(1000.0)[:, None])
-    slots, x = buffer.draw(100, generator)
+    slots, x = buffer.sample(100, generator)
     assert len(slots.unique()) == 100
     assert torch.equal(x[:, 0], slots.float())
     buffer.write(slots, -x - 1)
@@ -30,7 +30,7 @@ def test_a_hundred_draws_are_a_hundred_slots_and_results_go_back_to_them(generat
 def test_all_slots_are_equally_likely(generator):
     # 4,000 draws of 5 of 20 slots: each is hit Binomial(4000, ¼) times; five standard deviations of 27.4.
     buffer = ReplayBuffer(torch.zeros(20, 1))
-    hits = torch.stack([buffer.draw(5, generator)[0] for _ in range(4000)]).flatten().bincount(minlength=20)
+    hits = torch.stack([buffer.sample(5, generator)[0] for _ in range(4000)]).flatten().bincount(minlength=20)
     assert (hits - 1000).abs().max() < 5 * math.sqrt(4000 * 0.25 * 0.75)
 
 
@@ -47,16 +47,16 @@ def test_draws_fit_the_buffer_or_are_refused(capacity, n, seed):
     buffer = ReplayBuffer(torch.zeros(capacity, 2))
     if n > capacity:
         with pytest.raises(InputError, match=rf"{n} chains.* {capacity}"):
-            buffer.draw(n)
+            buffer.sample(n)
     else:
-        slots, x = buffer.draw(n, torch.Generator().manual_seed(seed))
+        slots, x = buffer.sample(n, torch.Generator().manual_seed(seed))
         assert (len(slots.unique()), x.shape) == (n, (n, 2))
 
 
 def test_each_chain_restarts_on_its_own_coin(generator):
     starts = prepared("rejuvenated")
     starts.buffer.samples.fill_(7.0)
-    fresh = torch.stack([starts.draw(50, generator=generator).x[:, 0] != 7 for _ in range(400)])
+    fresh = torch.stack([starts.sample(50, generator=generator).x[:, 0] != 7 for _ in range(400)])
     # 20,000 coins of R = ¼: five standard deviations. One coin for the batch would make the counts 0 or 50, of
     # variance 470; own coins have 50·R(1 − R) = 9.4, known from 400 counts to a relative √(2/400).
     counts = fresh.sum(1).float()
@@ -67,7 +67,7 @@ def test_each_chain_restarts_on_its_own_coin(generator):
 def test_restarts_are_whole_events_uniform_over_the_range(generator):
     starts = prepared("rejuvenated", 1.0, 20_000, (1, 2, 2))
     starts.buffer.samples.fill_(0.5)
-    x = starts.draw(20_000, generator=generator).x
+    x = starts.sample(20_000, generator=generator).x
     n = x.numel()
     assert (x != 0.5).flatten(1).all(1).float().mean() > 0.999
     assert -1 <= x.min() < -0.999
@@ -85,13 +85,13 @@ def test_the_buffer_starts_as_noise():
 def test_persistent_chains_never_restart(generator):
     starts = prepared("persistent")
     starts.buffer.samples.fill_(7.0)
-    assert (starts.draw(1000, generator=generator).x == 7).all()
+    assert (starts.sample(1000, generator=generator).x == 7).all()
 
 
 def test_chains_from_noise_keep_nothing(generator):
     starts = prepared("noise")
     assert starts.buffer is None
-    (one, slots), (two, _) = starts.draw(20, generator=generator), starts.draw(20, generator=generator)
+    (one, slots), (two, _) = starts.sample(20, generator=generator), starts.sample(20, generator=generator)
     assert slots is None
     assert not torch.isin(one, two).any()
     assert torch.equal(starts.store(one, torch.ones(20, dtype=torch.bool), slots, generator), one)
@@ -99,18 +99,18 @@ def test_chains_from_noise_keep_nothing(generator):
 
 def test_chains_from_data_start_at_the_data_and_repeat_it():
     starts, data = prepared("data"), torch.randn(3, 2, requires_grad=True)
-    x, slots = starts.draw(7, data)
+    x, slots = starts.sample(7, data)
     assert slots is None
     assert torch.equal(x, data.detach()[[0, 1, 2, 0, 1, 2, 0]])
     assert not x.requires_grad
     with pytest.raises(InputError, match="data"):
-        starts.draw(7)
+        starts.sample(7)
 
 
 def test_ends_go_back_to_the_slots_and_broken_chains_do_not(generator):
     starts = prepared("rejuvenated")
     before = starts.buffer.samples.clone()
-    slots = starts.draw(100, generator=generator).slots
+    slots = starts.sample(100, generator=generator).slots
     ends = torch.full((100, 2), 5.0)
     ends[[4, 30, 77]] = math.nan
     finite = ends.isfinite().all(1)
@@ -126,7 +126,7 @@ def test_ends_go_back_to_the_slots_and_broken_chains_do_not(generator):
 
 def test_broken_reweighted_chains_are_put_back_where_they_started(generator):
     starts = ChainStarts(Gaussian(torch.zeros(1), torch.ones(1)), "reweighted", capacity=10, generator=generator)
-    x, slots = starts.draw(10, generator=generator)
+    x, slots = starts.sample(10, generator=generator)
     finite = torch.arange(10) % 2 == 0
     back = starts.store(torch.full((10, 1), 7.0), finite, slots, generator)
     assert torch.equal(back, torch.where(finite[:, None], 7.0, x))
@@ -134,7 +134,7 @@ def test_broken_reweighted_chains_are_put_back_where_they_started(generator):
 
 def test_ends_go_to_the_slots_of_their_own_starts(generator):
     starts = prepared("persistent", capacity=20)
-    one, two = starts.draw(10, generator=generator), starts.draw(10, generator=generator)
+    one, two = starts.sample(10, generator=generator), starts.sample(10, generator=generator)
     finite = torch.ones(10, dtype=torch.bool)
     starts.store(torch.full((10, 2), 2.0), finite, two.slots, generator)
     starts.store(torch.full((10, 2), 1.0), finite, one.slots, generator)
@@ -153,7 +153,7 @@ def test_the_buffer_is_in_the_state(generator):
 def test_double_precision_buffers_stay_so(generator):
     law = Gaussian(torch.zeros(2, dtype=torch.float64), torch.ones(2))
     starts = ChainStarts(law, capacity=10, generator=generator)
-    assert starts.draw(5, generator=generator).x.dtype == torch.float64
+    assert starts.sample(5, generator=generator).x.dtype == torch.float64
 
 
 @pytest.mark.parametrize(
