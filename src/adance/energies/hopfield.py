@@ -71,14 +71,11 @@ class Hopfield(Configurable, Pairwise):
         symmetric, bias = self.symmetric().double(), self.bias.double()
         tie = 1e-12 * symmetric.abs().sum(0).max()
         held = torch.zeros_like(x, dtype=torch.bool) if known is None else known.expand_as(x)
-        free, n = ~held.flatten(1), len(bias)
+        free, order = ~held.flatten(1), torch.arange(len(bias))
         for sweep in range(1, max_sweeps + 1):
             before = flat.clone()
-            order = (
-                torch.arange(n)
-                if generator is None
-                else torch.randperm(n, generator=generator, device=generator.device)
-            )
+            if generator is not None:
+                order = torch.randperm(len(bias), generator=generator, device=generator.device)
             for i in order.tolist():
                 field = torch.addmv(bias[i], flat, symmetric[i])
                 pulled = free[:, i] & ((field.abs() > tie) | (flat[:, i] == 0))
