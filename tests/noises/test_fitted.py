@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import distributions as D
 
-from adance.energies.fitted import FittedMixture
+from adance.energies.mixtures import FittedMixture
 from adance.errors import InputError
 from adance.noises import FittedNoise, FixedNoise, FromDistribution, Perturbation
 

@@ -12,7 +12,7 @@ from adance.errors import InputError
 from adance.objectives import Setting
 from adance.objectives.resolve import resolve_sampler
 from adance.samplers import MALA, Kernel, Langevin, run_chains
-from adance.samplers.langevin import LangevinState
+from adance.samplers.kernel import ChainState
 
 KERNELS = [Langevin(4, 0.1), MALA(4, 0.1)]
 
@@ -163,7 +163,7 @@ def test_a_kernel_whose_init_takes_no_step_size_is_driven(generator):
         steps, temperature = 3, 0.0
 
         def init(self, energy, x):
-            return LangevinState(x)
+            return ChainState(x)
 
         def step(self, energy, state, generator=None):
             return Langevin(step_size=0.5, noise_std=0.0).step(energy, state, generator)

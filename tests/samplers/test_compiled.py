@@ -17,7 +17,7 @@ from adance.objectives.snapshot_recipe import SnapshotRecipe
 from adance.samplers import HMC, MALA, ChainOptions, Langevin, RandomWalkMetropolis, run_chains
 from adance.samplers import compiled as programs
 from adance.samplers.compiled import block_lengths, clone_tensors
-from adance.samplers.record import StepInfo
+from adance.samplers.kernel import StepInfo
 
 pytestmark = pytest.mark.xdist_group("compiled chains")  # one process compiles the programs that tests share
 

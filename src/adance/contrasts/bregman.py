@@ -11,16 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from adance.contrasts.contrast import Contrast, check_noises, hinge
+from adance.contrasts.contrast import Contrast, hinge
 
 
 class Bregman(Contrast):
-    """A convex Ψ, given by S0 and S1 as functions of r."""
-
-    @property
-    @abstractmethod
-    def curvature(self) -> float:
-        """Ψ''(1): the ratio of the loss's gradient at r = 0 to that of the likelihood."""
+    """A convex Ψ, given by S0 and S1 as functions of r; its ``curvature`` is Ψ''(1)."""
 
     @abstractmethod
     def s0(self, r: Tensor) -> Tensor:
@@ -56,13 +51,8 @@ class Logistic(Bregman):
     bounded_weights = True
 
     def __init__(self, noises: int = 1) -> None:
-        check_noises(self, noises)
-        self.noises = noises
-
-    @property
-    def curvature(self) -> float:
-        """Ψ''(1) = ν/(1 + ν)."""
-        return self.noises / (1 + self.noises)
+        super().__init__(noises)
+        self.curvature = noises / (1 + noises)
 
     def s0(self, r: Tensor) -> Tensor:
         """ν softplus(r − log ν)."""

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from torch import Tensor
 
 from adance.contrasts.bregman import Bregman
-from adance.contrasts.contrast import check_noises
 from adance.errors import InputError
 
 
@@ -35,14 +34,14 @@ class ClippedBregman(Bregman):
     """The infimum of S0, if it has one."""
 
     def __init__(self, noises: int = 1, max_ratio: float = 1e4, ratio_bound: float | None = None) -> None:
-        check_noises(self, noises)
+        super().__init__(noises)
         if not max_ratio > 1:
             raise InputError(f"max_ratio must be more than 1, got {max_ratio}")
         if ratio_bound is not None and self.infimum is None:
             raise InputError(f"{type(self).__name__} has no non-negative correction: leave ratio_bound out")
         if ratio_bound is not None and not 1 <= ratio_bound < max_ratio:
             raise InputError(f"ratio_bound must be at least 1 and below max_ratio={max_ratio}, got {ratio_bound}")
-        self.noises, self.max_ratio, self.ratio_bound = noises, max_ratio, ratio_bound
+        self.max_ratio, self.ratio_bound = max_ratio, ratio_bound
 
     @property
     def grows(self) -> tuple[bool, bool]:

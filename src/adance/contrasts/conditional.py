@@ -3,7 +3,7 @@
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from adance.contrasts.contrast import Contrast, check_noises, hinge
+from adance.contrasts.contrast import Contrast, hinge
 
 
 class Conditional(Contrast):
@@ -18,15 +18,7 @@ class Conditional(Contrast):
 
     bounded_weights = True
     ignores_constant = True
-
-    def __init__(self, noises: int = 1) -> None:
-        check_noises(self, noises)
-        self.noises = noises
-
-    @property
-    def curvature(self) -> float:
-        """½: at r = 0 both orders are equally likely."""
-        return 0.5
+    curvature = 0.5  # at r = 0 both orders are equally likely
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The loss from log-ratios on data ``(B,)`` and on the noises of each ``(B, M)``."""

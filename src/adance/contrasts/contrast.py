@@ -9,10 +9,20 @@ from adance.errors import InputError
 
 
 class Contrast(Configurable, ABC):
-    """A loss of log-ratios ``r(x) = log p̃_θ(x) − log p̃_n(x)``."""
+    """A loss of log-ratios ``r(x) = log p̃_θ(x) − log p̃_n(x)``.
+
+    Args:
+        noises: Noise samples for each datum.
+
+    Raises:
+        InputError: ``noises`` is below 1.
+    """
 
     noises: int = 1
     """Noise samples for each datum."""
+
+    curvature: float
+    """Ratio of the loss's gradient at r = 0 to that of the likelihood."""
 
     bounded_weights: bool = False
     """Whether the weights of data and noise stay bounded for every r, so that ``zero_temperature_loss`` exists and r
@@ -24,10 +34,10 @@ class Contrast(Configurable, ABC):
     ignores_noise_energy: bool = False
     """Whether the gradient does not depend on the noise's energy: then it is not computed, and r is −E."""
 
-    @property
-    @abstractmethod
-    def curvature(self) -> float:
-        """Ratio of the loss's gradient at r = 0 to that of the likelihood."""
+    def __init__(self, noises: int = 1) -> None:
+        if noises < 1:
+            raise InputError(f"{type(self).__name__} needs at least one noise sample per datum, got noises={noises}")
+        self.noises = noises
 
     @abstractmethod
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
@@ -56,16 +66,6 @@ class Contrast(Configurable, ABC):
             InputError: The limit does not exist.
         """
         raise InputError(f"{type(self).__name__} has no limit at ratio temperature 0: set ratio_temperature > 0")
-
-
-def check_noises(contrast: Contrast, noises: int) -> None:
-    """Check that there is at least one noise sample per datum.
-
-    Raises:
-        InputError: ``noises`` is below 1.
-    """
-    if noises < 1:
-        raise InputError(f"{type(contrast).__name__} needs at least one noise sample per datum, got noises={noises}")
 
 
 def hinge(d: Tensor, slope: float = 0.5) -> Tensor:

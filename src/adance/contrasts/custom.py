@@ -45,11 +45,7 @@ class Custom(ClippedBregman):
             raise InputError(
                 f"psi is not strictly convex: its second derivative at u = {at:.3g} is {second[bad][0]:.3g}"
             )
-
-    @property
-    def curvature(self) -> float:
-        """Ψ''(1)."""
-        return float(self._second(torch.ones(1, dtype=torch.float64)))
+        self.curvature = float(self._second(torch.ones(1, dtype=torch.float64)))
 
     def exact_s0(self, r: Tensor) -> Tensor:
         """uΨ'(u) − Ψ(u)."""

@@ -13,11 +13,10 @@ class Linear(Contrast):
 
     ignores_constant = True
     ignores_noise_energy = True
+    curvature = 1.0
 
-    @property
-    def curvature(self) -> float:
-        """1."""
-        return 1.0
+    def __init__(self) -> None:
+        super().__init__()
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The loss from log-ratios on data ``(B,)`` and on noise ``(B, M)``."""

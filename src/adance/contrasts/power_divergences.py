@@ -10,19 +10,23 @@ from adance.errors import InputError
 
 
 class _PowerForm(ClippedBregman):
-    """w(r) = e^{βr}."""
+    """w(r) = e^{βr}: S0 = e^{(1+β)r}/(1+β), S1 = e^{βr}/β, and r in place of a power of 0."""
 
     beta: float
-
-    @property
-    def curvature(self) -> float:
-        """Ψ''(1) = 1."""
-        return 1.0
+    curvature = 1.0
 
     @property
     def grows(self) -> tuple[bool, bool]:
         """By the signs of the exponents β of S1 and 1 + β of S0."""
         return min(self.beta, 1 + self.beta) < 0, max(self.beta, 1 + self.beta) > 0
+
+    def exact_s0(self, r: Tensor) -> Tensor:
+        """e^{(1+β)r}/(1+β)."""
+        return _exp_over(1 + self.beta, r)
+
+    def exact_s1(self, r: Tensor) -> Tensor:
+        """e^{βr}/β."""
+        return _exp_over(self.beta, r)
 
     def weight(self, r: Tensor) -> Tensor:
         """e^{βr}."""
@@ -43,14 +47,6 @@ class KL(_PowerForm):
 
     beta, infimum = 0.0, 0.0
 
-    def exact_s0(self, r: Tensor) -> Tensor:
-        """e^r."""
-        return r.exp()
-
-    def exact_s1(self, r: Tensor) -> Tensor:
-        """The log-ratio itself."""
-        return r
-
 
 class LeastSquares(_PowerForm):
     """Ψ = u²/2 (LSIF): S0 = ½e^{2r}, S1 = e^r. Fits the ratio itself, so high ratios count most.
@@ -59,14 +55,6 @@ class LeastSquares(_PowerForm):
     """
 
     beta, infimum = 1.0, 0.0
-
-    def exact_s0(self, r: Tensor) -> Tensor:
-        """½e^{2r}."""
-        return 0.5 * (2 * r).exp()
-
-    def exact_s1(self, r: Tensor) -> Tensor:
-        """e^r."""
-        return r.exp()
 
 
 class Mahalanobis(LeastSquares):
@@ -85,12 +73,7 @@ class Mahalanobis(LeastSquares):
         super().__init__(noises, max_ratio, ratio_bound)
         if not scale > 0:
             raise InputError(f"scale must be more than 0, got {scale}")
-        self.scale = scale
-
-    @property
-    def curvature(self) -> float:
-        """Ψ''(1) = Σ."""
-        return self.scale
+        self.scale = self.curvature = scale
 
     def exact_s0(self, r: Tensor) -> Tensor:
         """½Σe^{2r}."""
@@ -117,10 +100,6 @@ class ItakuraSaito(_PowerForm):
         """The log-ratio minus 1."""
         return r - 1
 
-    def exact_s1(self, r: Tensor) -> Tensor:
-        """−e^{−r}."""
-        return -(-r).exp()
-
 
 class Hellinger(_PowerForm):
     """Ψ = −4√u, the exponential loss: S0 = 2e^{r/2}, S1 = −2e^{−r/2}. Data and noise grow alike; bounded below.
@@ -129,14 +108,6 @@ class Hellinger(_PowerForm):
     """
 
     beta, infimum = -0.5, 0.0
-
-    def exact_s0(self, r: Tensor) -> Tensor:
-        """2e^{r/2}."""
-        return 2 * (0.5 * r).exp()
-
-    def exact_s1(self, r: Tensor) -> Tensor:
-        """−2e^{−r/2}."""
-        return -2 * (-0.5 * r).exp()
 
 
 class Power(_PowerForm):
@@ -169,6 +140,11 @@ class Power(_PowerForm):
     def exact_s1(self, r: Tensor) -> Tensor:
         """expm1(βr)/β."""
         return _expm1_over(self.beta, r)
+
+
+def _exp_over(power: float, r: Tensor) -> Tensor:
+    """``exp(power·r)/power``, and r at power 0."""
+    return r if power == 0 else (power * r).exp() / power
 
 
 def _expm1_over(power: float, r: Tensor) -> Tensor:

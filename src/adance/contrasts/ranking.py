@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from adance.contrasts.contrast import Contrast, check_noises
+from adance.contrasts.contrast import Contrast
 from adance.errors import InputError
 
 
@@ -28,8 +28,8 @@ class Ranking(Contrast):
     ignores_constant = True
 
     def __init__(self, noises: int = 10, probabilities: Sequence[float] | None = None) -> None:
-        check_noises(self, noises)
-        self.noises = noises
+        super().__init__(noises)
+        self.probabilities, self.curvature = None, noises / (noises + 1)  # 1 − Σρ²
         if probabilities is not None:
             if len(probabilities) != noises + 1:
                 raise InputError(
@@ -37,14 +37,7 @@ class Ranking(Contrast):
                 )
             if not (min(probabilities) > 0 and abs(sum(probabilities) - 1) < 1e-6):
                 raise InputError(f"probabilities must be positive and sum to 1, got {list(probabilities)}")
-        self.probabilities = None if probabilities is None else tuple(probabilities)
-
-    @property
-    def curvature(self) -> float:
-        """1 − Σρ², which is (L − 1)/L for equal ρ."""
-        if self.probabilities is None:
-            return self.noises / (self.noises + 1)
-        return 1 - sum(rho**2 for rho in self.probabilities)
+            self.probabilities, self.curvature = tuple(probabilities), 1 - sum(rho**2 for rho in probabilities)
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The loss (2.16) from log-ratios on data ``(B,)`` and on noise ``(B, L − 1)``."""

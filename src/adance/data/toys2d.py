@@ -8,8 +8,7 @@ from torch import Tensor
 
 from adance.energies.analytic import ExactDensity
 from adance.energies.mixtures import GaussianMixture
-from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel, on_circle
-from adance.energies.rings import Rings
+from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel, Rings, on_circle
 
 
 class Toy(ExactDensity):

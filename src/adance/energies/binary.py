@@ -90,10 +90,32 @@ def flatten_units(x: Tensor, units: int, model: str) -> Tensor:
     return flat
 
 
-def draw_units(logits: Tensor, low: float, generator: torch.Generator | None = None) -> Tensor:
-    """Units that are 1 with probability ``σ(logits)`` and ``low`` otherwise, in the shape of ``logits``."""
+def check_values(values: Sequence[float]) -> tuple[float, float]:
+    """The two values of a unit, lower first.
+
+    Raises:
+        InputError: There are not two values, or they are not in order.
+    """
+    if len(values) != 2 or not values[0] < values[1]:
+        raise InputError(f"values={tuple(values)} must be two numbers, lower first, such as (0, 1) or (-1, 1)")
+    return float(values[0]), float(values[1])
+
+
+def unit_values(energy: Energy, values: tuple[float, float] | None = None) -> tuple[float, float]:
+    """``values`` if given, else ``(energy.low, 1)``, or (0, 1) if the energy has no ``low``."""
+    return (float(getattr(energy, "low", 0.0)), 1.0) if values is None else values
+
+
+def check_units(x: Tensor, values: tuple[float, float], kernel: str) -> None:
+    """Raise :class:`InputError` if a unit of ``x`` has neither of ``values``."""
+    if not ((x == values[0]) | (x == values[1])).all():
+        raise InputError(f"{kernel} samples units of {values[0]:g} or {values[1]:g}, but the starts have other values")
+
+
+def draw_units(logits: Tensor, low: float, generator: torch.Generator | None = None, high: float = 1.0) -> Tensor:
+    """Units that are ``high`` with probability ``σ(logits)`` and ``low`` otherwise, in the shape of ``logits``."""
     u = torch.rand(logits.shape, generator=generator, dtype=logits.dtype, device=logits.device)
-    return torch.where(u < logits.sigmoid(), 1.0, low).to(logits.dtype)
+    return torch.where(u < logits.sigmoid(), high, low).to(logits.dtype)
 
 
 def log_sum_units(field: Tensor, low: float) -> Tensor:
@@ -101,14 +123,14 @@ def log_sum_units(field: Tensor, low: float) -> Tensor:
     return torch.logaddexp(field, low * field)
 
 
-def all_states(n: int, low: float, like: Tensor | None = None) -> Tensor:
+def all_states(n: int, low: float, like: Tensor | None = None, most: int = 24) -> Tensor:
     """Every state ``(2ⁿ, n)`` of n units, in binary order (unit 0 is the highest digit), on the device of ``like``.
 
     Raises:
-        InputError: ``n`` is above 24.
+        InputError: ``n`` is above ``most``.
     """
-    if n > 24:
-        raise InputError(f"cannot enumerate 2^{n} states: at most 24 units")
+    if n > most:
+        raise InputError(f"{n} units have 2^{n} states: at most {most} units can be enumerated")
     like = torch.empty(0) if like is None else like
     digits = torch.arange(n - 1, -1, -1, device=like.device)
     bits = (torch.arange(2**n, device=like.device)[:, None] >> digits) & 1

@@ -16,19 +16,19 @@ from adance.energies.energy import eval_mode
 
 def freeze(energy: nn.Module) -> nn.Module:
     """A frozen copy of ``energy``, which itself is left untouched and trainable."""
-    values = folded_state(energy)
-    frozen = copy.deepcopy(energy)
+    frozen = copy.deepcopy(energy).eval().requires_grad_(False)
     for layer in list(frozen.modules()):
         if is_parametrized(layer):
             _drop_parametrizations(layer)
-    frozen.eval().requires_grad_(False)
-    _copy_into(frozen, values)
     return frozen
 
 
+@torch.no_grad()
 def refresh(frozen: nn.Module, energy: nn.Module) -> None:
     """Copy the current weights of ``energy`` into its frozen copy, in place."""
-    _copy_into(frozen, folded_state(energy))
+    values = folded_state(energy)
+    for name, own in folded_state(frozen).items():
+        own.copy_(values[name])
 
 
 @torch.no_grad()
@@ -56,18 +56,12 @@ def parametrized_names(layer: nn.Module) -> list[str]:
     return list(cast(nn.ModuleDict, layer.parametrizations)) if is_parametrized(layer) else []
 
 
+@torch.no_grad()
 def _drop_parametrizations(layer: nn.Module) -> None:
     # torch's remove_parametrizations deletes the property from a class that copy and original share,
     # which would break the original: restore the plain class of this one instance instead.
-    with torch.no_grad():
-        values = {name: getattr(layer, name).detach().clone() for name in parametrized_names(layer)}
+    values = {name: getattr(layer, name).clone() for name in parametrized_names(layer)}
     layer.__class__ = type_before_parametrizations(layer)
     del layer.parametrizations
     for name, value in values.items():
         layer.register_parameter(name, nn.Parameter(value, requires_grad=False))
-
-
-@torch.no_grad()
-def _copy_into(frozen: nn.Module, values: dict[str, Tensor]) -> None:
-    for name, own in folded_state(frozen).items():
-        own.copy_(values[name])

@@ -71,10 +71,12 @@ class Hopfield(Configurable, Pairwise):
         symmetric, bias = self.symmetric().double(), self.bias.double()
         tie = 1e-12 * symmetric.abs().sum(0).max()
         held = torch.zeros_like(x, dtype=torch.bool) if known is None else known.expand_as(x)
-        free = ~held.flatten(1)
+        free, order = ~held.flatten(1), torch.arange(len(bias))
         for sweep in range(1, max_sweeps + 1):
             before = flat.clone()
-            for i in self._order(generator):
+            if generator is not None:
+                order = torch.randperm(len(bias), generator=generator, device=generator.device)
+            for i in order.tolist():
                 field = torch.addmv(bias[i], flat, symmetric[i])
                 pulled = free[:, i] & ((field.abs() > tie) | (flat[:, i] == 0))
                 flat[:, i] = torch.where(pulled, torch.where(field < -tie, -1.0, 1.0), flat[:, i])
@@ -87,9 +89,3 @@ class Hopfield(Configurable, Pairwise):
     def complete(self, x: Tensor, known: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Patterns ``(B, *event)`` with missing units filled in: ``x`` is held where ``known``, and 0 elsewhere."""
         return self.recall(torch.where(known, x, 0.0), known, generator=generator)
-
-    def _order(self, generator: torch.Generator | None) -> list[int]:
-        n = len(self.bias)
-        if generator is None:
-            return list(range(n))
-        return torch.randperm(n, generator=generator, device=generator.device).tolist()

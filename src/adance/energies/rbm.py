@@ -1,6 +1,6 @@
 """The restricted Boltzmann machine (Smolensky 1986; thesis 2.2.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -112,16 +112,13 @@ class RBM(Configurable, nn.Module):
             InputError: The smaller layer has more than 24 units.
         """
         visible, hidden = self.weight.shape
-        free: Callable[[Tensor], Tensor] = self.hidden_free_energy if hidden <= visible else self._flat_free_energy
+        free = self.hidden_free_energy if hidden <= visible else self.forward
         states = all_states(min(visible, hidden), self.low, self.weight)
         return torch.cat([-free(part) for part in torch.split(states, chunk)]).logsumexp(0)
 
     def log_prob(self, v: Tensor) -> Tensor:
         """Exact log-likelihoods ``(B,)`` of ``v`` ``(B, *event)``: ``−F(v) − log Z``."""
         return -self.forward(v) - self.log_partition()
-
-    def _flat_free_energy(self, flat: Tensor) -> Tensor:
-        return self.forward(flat.view(-1, *self.event_shape))
 
     def flatten(self, v: Tensor) -> Tensor:
         """``v`` ``(B, *event)`` as ``(B, visible)``.

@@ -10,7 +10,7 @@ of the number of kernel positions that overlap (the kernel's width, for a square
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import cast
 
 import torch
@@ -19,6 +19,7 @@ from torch.nn.utils.parametrizations import _SpectralNorm, spectral_norm
 from torch.nn.utils.parametrize import is_parametrized
 from torch.nn.utils.spectral_norm import SpectralNorm as HookSpectralNorm
 
+from adance.energies.energy import eval_mode
 from adance.errors import InputError
 
 
@@ -30,18 +31,9 @@ def normalize_layers(module: nn.Module) -> nn.Module:
     return module
 
 
-@contextmanager
-def power_iteration_held(energy: object) -> Iterator[None]:
+def power_iteration_held(energy: object) -> AbstractContextManager[None]:
     """Context manager without power iteration; all other flags stay as they are."""
-    norms = [norm for _, _, norm in _spectral_norms(energy)]
-    flags = [norm.training for norm in norms]
-    for norm in norms:
-        norm.training = False
-    try:
-        yield
-    finally:
-        for norm, flag in zip(norms, flags, strict=True):
-            norm.training = flag
+    return eval_mode(nn.ModuleList(norm for _, _, norm in _spectral_norms(energy)))
 
 
 @torch.no_grad()

@@ -10,11 +10,14 @@ from adance.errors import InputError
 
 
 class _Target(ExactDensity):
-    """A density of vectors with ``dim`` axes, at least ``least``."""
+    """A density of vectors with ``dim`` axes, at least ``least``, and ``numbers`` above 0."""
 
-    def __init__(self, dim: int, least: int) -> None:
+    def __init__(self, dim: int, least: int, **numbers: float) -> None:
         if dim < least:
             raise InputError(f"{type(self).__name__} needs at least {least} dimensions, got {dim}")
+        for name, value in numbers.items():
+            if not value > 0:
+                raise InputError(f"{type(self).__name__} needs {name} > 0, got {value}")
         super().__init__(torch.zeros(dim))
 
 
@@ -30,8 +33,7 @@ class Funnel(_Target):
     """
 
     def __init__(self, dim: int = 10, scale: float = 3.0) -> None:
-        super().__init__(dim, 2)
-        _check_positive("Funnel", scale=scale)
+        super().__init__(dim, 2, scale=scale)
         self.scale = scale
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
@@ -66,8 +68,7 @@ class Banana(_Target):
     def __init__(
         self, dim: int = 2, center: float = 0.0, spread: float = 1.0, curvature: float = 1.0, width: float = 0.3
     ) -> None:
-        super().__init__(dim, 2)
-        _check_positive("Banana", spread=spread, width=width)
+        super().__init__(dim, 2, spread=spread, width=width)
         self.center, self.spread, self.curvature, self.width = center, spread, curvature, width
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
@@ -102,8 +103,7 @@ class DoubleWell(_Target):
     """
 
     def __init__(self, dim: int = 2, barrier: float = 4.0, separation: float = 2.0, tilt: float = 0.0) -> None:
-        super().__init__(dim, 1)
-        _check_positive("DoubleWell", barrier=barrier, separation=separation)
+        super().__init__(dim, 1, barrier=barrier, separation=separation)
         self.barrier, self.separation, self.tilt = barrier, separation, tilt
         grid, well = self._grid()
         log_sum = float((-well).logsumexp(0)) + math.log(grid[1] - grid[0])
@@ -138,12 +138,6 @@ class DoubleWell(_Target):
             if min(well[0], well[-1]) - well.min() > 50:
                 return grid, well
             reach *= 1.2
-
-
-def _check_positive(name: str, **numbers: float) -> None:
-    for argument, value in numbers.items():
-        if not value > 0:
-            raise InputError(f"{name} needs {argument} > 0, got {value}")
 
 
 def _normal_constant(x: Tensor) -> float:

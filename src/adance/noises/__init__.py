@@ -1,8 +1,7 @@
 """Noises: what a contrastive objective distinguishes data from."""
 
 from adance.noises.adversarial import NeuralNoise, NeuralSampler
-from adance.noises.distribution import FromDistribution
-from adance.noises.fixed import FittedNoise, FixedNoise
+from adance.noises.fixed import FittedNoise, FixedNoise, FromDistribution
 from adance.noises.flow import Flow, FlowNoise
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample, Separation
 from adance.noises.perturbation import Perturbation, PerturbationNoise

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from adance.contrasts.bregman import Bregman
-from adance.contrasts.contrast import Contrast
+from adance.contrasts import Bregman, Contrast
 from adance.errors import InputError
 from adance.noises.fixed import FittedKind, FittedNoise, FixedNoise
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample

@@ -1,5 +1,7 @@
 """Noise from a fixed, normalized density."""
 
+import contextlib
+import copy
 from typing import Literal, get_args
 
 import torch
@@ -7,16 +9,46 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from adance.energies.analytic import Density, Gaussian, Uniform
-from adance.energies.fitted import FittedMixture
+from adance.energies.mixtures import FittedMixture
 from adance.errors import InputError
-from adance.noises.distribution import FromDistribution
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
 from adance.numbers import check_count
+from adance.randomness import drawing_from
 
 FittedKind = Literal["gaussian", "uniform", "mixture"]
 
 IMAGE_RANGE = 1.2
 """Half-width of the uniform noise on images; dequantized or noisy images exceed [−1, 1] a little."""
+
+
+class FromDistribution:
+    """A ``torch.distributions.Distribution`` as a noise; its batch axes are part of the event.
+
+    Samples come from the given generator. Values outside the support have the log-density −∞. Arguments are not checked
+    at every call, since that would wait for the device.
+
+    Args:
+        distribution: The distribution, with its tensors on the device of training.
+    """
+
+    def __init__(self, distribution: Distribution) -> None:
+        self.distribution = _unchecked(distribution)
+        self.event_shape = distribution.batch_shape + distribution.event_shape
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` independent samples ``(n, *event)``."""
+        with drawing_from(generator):
+            return self.distribution.sample((n,))
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Normalized log-densities ``(B,)`` of ``x`` ``(B, *event)``."""
+        values: Tensor = self.distribution.log_prob(x)
+        support = None
+        with contextlib.suppress(NotImplementedError):
+            support = self.distribution.support
+        if support is not None:
+            values = torch.where(support.check(x), values, -torch.inf)  # type: ignore[no-untyped-call]
+        return values.flatten(1).sum(1) if values.ndim > 1 else values
 
 
 class FixedNoise(Noise):
@@ -79,6 +111,15 @@ class FittedNoise(NoiseRecipe):
             return FixedNoise(FittedMixture.to_data(data, self.components))
         low, high = _widened(data) if data.ndim == 2 else (-IMAGE_RANGE, IMAGE_RANGE)
         return FixedNoise(Uniform(data.shape[1:], low, high).to(data))
+
+
+def _unchecked(distribution: Distribution) -> Distribution:
+    distribution = copy.copy(distribution)
+    distribution._validate_args = False
+    for name, value in vars(distribution).items():
+        if isinstance(value, Distribution):
+            setattr(distribution, name, _unchecked(value))
+    return distribution
 
 
 def _check(density: FromDistribution, data: Tensor) -> None:

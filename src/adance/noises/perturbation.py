@@ -6,8 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from adance.contrasts.conditional import Conditional
-from adance.contrasts.contrast import Contrast
+from adance.contrasts import Conditional, Contrast
 from adance.errors import InputError
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
 

@@ -6,9 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.contrasts.contrast import Contrast
-from adance.energies.conditional import given
-from adance.energies.energy import evaluate
-from adance.energies.frozen import freeze, refresh
+from adance.energies import evaluate, freeze, given, refresh
 from adance.errors import InputError
 from adance.noises.noise import Noise, NoiseSample, Separation
 from adance.noises.refresh import Interval, RefreshRule
@@ -75,16 +73,12 @@ class Snapshot(Noise):
         if pool == 0 and snapshots > 1:
             raise InputError("a mixture of snapshots needs a pool: use a pool above 0, or snapshots=1")
         self.chains, self.pool_size, self.snapshots = chains, pool, snapshots
+        self.temperature = chains.kernel.temperature
         self.rule = RefreshRule(interval, chains.starts.kind == "reweighted", last)
         self.frozen = freeze(energy)
         self.earlier = nn.ModuleList(freeze(energy) for _ in range(snapshots - 1))
         self.pool = Pool(data.new_zeros((snapshots * pool, *data.shape[1:])))
         self._refreshed, self._kept = True, 0
-
-    @property
-    def temperature(self) -> float:  # type: ignore[override]
-        """The temperature of the chains."""
-        return self.chains.kernel.temperature
 
     @property
     def descent(self) -> float | None:

@@ -2,15 +2,14 @@
 
 import inspect
 import math
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from adance.energies.energy import Energy
 from adance.errors import InputError
-from adance.samplers.kernel import Kernel
-from adance.samplers.record import StepInfo
+from adance.samplers.kernel import ChainState, Kernel, StepInfo
 
 Range = tuple[float, float]
 
@@ -18,14 +17,13 @@ Range = tuple[float, float]
 class AnnealedState(NamedTuple):
     """The kernel's own state, and the steps taken."""
 
-    inner: Any
+    inner: ChainState
     done: int
 
     @property
     def x(self) -> Tensor:
         """Positions ``(B, *event)``."""
-        x: Tensor = self.inner.x
-        return x
+        return self.inner.x
 
     @property
     def step_size(self) -> Tensor | None:
@@ -68,23 +66,16 @@ class Annealed(Kernel):
             raise InputError(f"unknown shape {shape!r}: use geometric or linear")
         ranges = {"step_size": step_size, "noise_std": noise_std, "temperature": temperature}
         paths = {name: _path(ends, steps, shape) for name, ends in ranges.items() if ends is not None}
-        self._check(kernel, paths)
-        self.steps, self.step_sizes = steps, paths.get("step_size")
-        self.kernels = [_with(kernel, {name: path[i] for name, path in paths.items()}) for i in range(steps)]
-        self.exact = kernel.exact and temperature is None
-        self.gradients_at_init, self.gradients_per_step = kernel.gradients_at_init, kernel.gradients_per_step
-
-    def _check(self, kernel: Kernel, paths: dict[str, list[float]]) -> None:
         if not paths:
             raise InputError("Annealed needs at least one of step_size, noise_std and temperature")
         for name in paths:
             if name not in inspect.signature(type(kernel)).parameters:
                 raise InputError(f"{type(kernel).__name__} has no {name} to anneal")
-
-    @property
-    def temperature(self) -> float:
-        """The kernel's temperature at the last step."""
-        return self.kernels[-1].temperature
+        self.steps, self.step_sizes = steps, paths.get("step_size")
+        self.kernels = [_with(kernel, {name: path[i] for name, path in paths.items()}) for i in range(steps)]
+        self.temperature = self.kernels[-1].temperature
+        self.exact = kernel.exact and temperature is None
+        self.gradients_at_init, self.gradients_per_step = kernel.gradients_at_init, kernel.gradients_per_step
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> AnnealedState:
         """The state of chains at ``x`` ``(B, *event)``, at the first step of the schedule."""
@@ -96,7 +87,7 @@ class Annealed(Kernel):
         """Move every chain once, with the settings of this step."""
         i = min(state.done, len(self.kernels) - 1)
         inner = state.inner
-        if self.step_sizes is not None and hasattr(inner, "step_size"):
+        if self.step_sizes is not None and getattr(inner, "step_size", None) is not None:
             inner = inner._replace(step_size=torch.full_like(inner.step_size, self.step_sizes[i]))
         inner, info = self.kernels[i].step(energy, inner, generator)
         return AnnealedState(inner, state.done + 1), info
@@ -118,9 +109,8 @@ def _path(ends: Range, steps: int, shape: str) -> list[float]:
 
 def _with(kernel: Kernel, settings: dict[str, float]) -> Kernel:
     """A copy of the kernel with other ``settings``; noise and temperature replace each other."""
-    args = dict(kernel.init_args)
-    if "noise_std" in settings and "temperature" not in settings and "temperature" in args:
-        args["temperature"] = None
-    if "temperature" in settings and "noise_std" not in settings and "noise_std" in args:
-        args["noise_std"] = None
-    return type(kernel)(**(args | settings))
+    args = kernel.init_args | settings
+    for name, other in (("noise_std", "temperature"), ("temperature", "noise_std")):
+        if name in settings and other not in settings and other in args:
+            args[other] = None
+    return type(kernel)(**args)

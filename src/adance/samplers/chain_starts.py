@@ -1,4 +1,4 @@
-"""Where chains start: noise, data, or the ends of earlier chains (persistent, rejuvenated or reweighted)."""
+"""Where chains start: noise, data, or the ends of earlier chains (persistent, rejuvenated or reweighted), kept."""
 
 import math
 from typing import Literal, NamedTuple, get_args
@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from adance.energies.analytic import Density
 from adance.errors import InputError
 from adance.numbers import check_count, check_real
-from adance.samplers.buffer import ReplayBuffer
+from adance.samplers.adjusted import where_rows
+from adance.samplers.resampling import resampled_rows
 
 StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
@@ -58,6 +59,38 @@ def runs_since_noise(kind: StartKind, rejuvenation: float) -> float | None:
     if rejuvenation == 0:
         return None
     return max(1.0, math.log1p(-OLDER_THAN_MOST) / math.log1p(-rejuvenation))
+
+
+class ReplayBuffer(nn.Module):
+    """The replay buffer (Du and Mordatch 2019): the ends of earlier chains, from which later ones continue.
+
+    A fixed number of chains ``(capacity, *event)``, on the device of the first samples.
+    """
+
+    samples: Tensor
+
+    def __init__(self, samples: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("samples", samples.clone())
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """``n`` distinct random slots ``(n,)`` and the chains in them ``(n, *event)``.
+
+        Raises:
+            InputError: ``n`` is more than the buffer holds.
+        """
+        if n > len(self.samples):
+            raise InputError(f"cannot draw {n} chains from a buffer of {len(self.samples)}: make it at least {n}")
+        slots = torch.randperm(len(self.samples), generator=generator, device=self.samples.device)[:n]
+        return slots, self.samples[slots]
+
+    def write(self, slots: Tensor, x: Tensor) -> None:
+        """Write ``x`` ``(n, *event)`` to ``slots``, as returned by :meth:`sample`."""
+        self.samples[slots] = x
+
+    def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
+        """Resample the chains with weights ``exp(log_weights)`` ``(capacity,)`` (systematic resampling)."""
+        self.samples.copy_(self.samples[resampled_rows(self.samples, log_weights, generator)])
 
 
 class ChainStarts(nn.Module):
@@ -109,7 +142,7 @@ class ChainStarts(nn.Module):
             return Starts(x, slots)
         fresh = self.noise.sample(n, generator).to(x.dtype)
         coins = torch.rand(n, generator=generator, device=x.device) < self.rejuvenation
-        return Starts(torch.where(coins.view(-1, *[1] * (x.ndim - 1)), fresh, x), slots)
+        return Starts(where_rows(coins, fresh, x), slots)
 
     def store(
         self, x: Tensor, finite: Tensor, slots: Tensor | None, generator: torch.Generator | None = None
@@ -123,7 +156,7 @@ class ChainStarts(nn.Module):
             restarts = self.buffer.samples[slots]
         else:
             restarts = self.noise.sample(len(x), generator).to(x.dtype)
-        x = torch.where(finite.view(-1, *[1] * (x.ndim - 1)), x, restarts)
+        x = where_rows(finite, x, restarts)
         if self.buffer is not None and slots is not None:
             self.buffer.write(slots, x)
         return x

@@ -10,8 +10,7 @@ from torch import Tensor
 from adance.energies.energy import Energy, eval_mode
 from adance.errors import InputError
 from adance.samplers.compiled import run_blocks, warn_not_compiled
-from adance.samplers.kernel import Kernel, SplitKernel
-from adance.samplers.record import Recorder, StepInfo
+from adance.samplers.kernel import Kernel, SplitKernel, StepInfo
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,9 @@ def run_chains(
     if thin < 1:
         raise InputError(f"thin={thin} is below 1: use the number of steps between recorded positions")
     x = x.detach().clone()
-    recorder = Recorder(x, steps, thin if record else 0)
+    recorder = _Recorder(x, steps, thin if record else 0)
     if steps == 0:
-        return _chains(x, recorder, step_size, 0, None)
+        return recorder.chains(x, step_size)
     with eval_mode(energy), torch.no_grad():
         first = kernel.init(energy, x) if step_size is None else kernel.init(energy, x, step_size)
         if compile and not isinstance(kernel, SplitKernel):
@@ -100,7 +99,7 @@ def run_chains(
             if callback is not None:
                 callback(i, x)
         spent = len(x) * (steps * kernel.gradients_per_step + kernel.gradients_at_init)
-        return _chains(state.x, recorder, getattr(state, "step_size", None), spent, state)
+        return recorder.chains(state.x, getattr(state, "step_size", None), spent, state)
 
 
 def _walk(
@@ -113,17 +112,45 @@ def _walk(
         yield state.x, state, info
 
 
-def _chains(x: Tensor, recorder: Recorder, step_size: Tensor | None, gradients: int, state: Any) -> Chains:
-    recorder.flush()
-    energy, acceptance = recorder.mean("energy"), recorder.mean("accepted")
-    return Chains(
-        x=x,
-        energy=energy,
-        gradient_norm=recorder.mean("gradient_norm"),
-        acceptance=acceptance if len(acceptance) else torch.ones_like(energy),
-        finite=recorder.finite & x.isfinite().flatten(1).all(1),
-        step_size=step_size,
-        gradients=gradients,
-        positions=recorder.positions,
-        state=state,
-    )
+class _Recorder:
+    """Collects one :class:`StepInfo` per step and reduces them a few at a time, so that memory stays bounded.
+
+    Args:
+        x: Starts ``(B, *event)``.
+        steps: Steps to come.
+        thin: Positions are kept after every ``thin``-th step; 0 keeps none.
+    """
+
+    CHUNK = 64
+
+    def __init__(self, x: Tensor, steps: int, thin: int) -> None:
+        self.thin = thin
+        self.finite = x.new_ones(len(x), dtype=torch.bool)
+        self.positions = x.new_empty((steps // thin, *x.shape)) if thin else None
+        self._means = {name: [x.new_empty(0)] for name in ("energy", "gradient_norm", "accepted")}
+        self._pending: list[StepInfo] = []
+
+    def add(self, i: int, info: StepInfo, x: Tensor) -> None:
+        """Record step ``i`` (counted from 1), which ended at ``x``."""
+        self._pending.append(info)
+        if len(self._pending) == self.CHUNK:
+            self._flush()
+        if self.positions is not None and i % self.thin == 0:
+            self.positions[i // self.thin - 1] = x
+
+    def chains(self, x: Tensor, step_size: Tensor | None = None, gradients: int = 0, state: Any = None) -> Chains:
+        """The ends ``x`` of the chains, with what was recorded."""
+        if self._pending:
+            self._flush()
+        energy, gradient_norm, acceptance = map(torch.cat, self._means.values())
+        acceptance = acceptance if len(acceptance) else torch.ones_like(energy)
+        finite = self.finite & x.isfinite().flatten(1).all(1)
+        return Chains(x, energy, gradient_norm, acceptance, finite, step_size, gradients, self.positions, state)
+
+    def _flush(self) -> None:
+        self.finite &= ~torch.stack([info.energy for info in self._pending]).isnan().any(0)
+        for name, means in self._means.items():
+            values = [getattr(info, name) for info in self._pending]
+            if values[0] is not None:
+                means.append(torch.stack(values).to(means[0].dtype).nanmean(1))
+        self._pending.clear()

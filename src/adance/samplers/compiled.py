@@ -1,7 +1,7 @@
 """Blocks of a kernel's steps as one compiled program.
 
-The random numbers of a block are drawn outside it, step by step as for an eager chain, into buffers that are reused:
-both chains see the same numbers. ``torch.compile`` keeps the programs; one program works for every energy of the same
+The random numbers of a block are drawn outside it, step by step as for an eager chain: both chains see the same
+numbers. ``torch.compile`` keeps the programs; one program works for every energy of the same
 structure, since weights are its inputs and never constants in it.
 """
 
@@ -16,8 +16,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from adance.energies.energy import Energy, is_vector
-from adance.samplers.kernel import SplitKernel
-from adance.samplers.record import StepInfo
+from adance.samplers.kernel import SplitKernel, StepInfo
 
 BLOCK_OF_VECTORS, BLOCK_OF_IMAGES = 10, 2
 """Maximum number of gradients in one program. More take longer to compile, and gain little if a step itself is long."""
@@ -40,14 +39,13 @@ def run_blocks(
 
     The first ``adapt`` steps adapt the step size.
     """
-    buffers: list[Tensor] = []
     adapt = min(adapt, steps)
     gradients = BLOCK_OF_VECTORS if is_vector(state.x.shape[1:]) else BLOCK_OF_IMAGES
     most = max(1, gradients // max(1, kernel.gradients_per_step))
     for length, adapting in ((adapt, True), (steps - adapt, False)):
         for block in block_lengths(length, most):
-            buffers = _draw(kernel, state.x, block, generator, buffers)
-            args = kernel, energy, state, [buffer[:block] for buffer in buffers], adapting
+            drawn = [kernel.sample_randomness(state.x, generator) for _ in range(block)]
+            args = kernel, energy, state, [torch.stack(of) for of in zip(*drawn, strict=True)], adapting
             state, positions, seen = _run_compiled(*args) or step_block(*args)
             for i in range(block):
                 yield positions[i], state, StepInfo._make(None if field is None else field[i] for field in seen)
@@ -98,18 +96,6 @@ def _refused_kinds(energy: Energy) -> set[type]:
         return _refused.setdefault(energy, set())
     except TypeError:  # it cannot be hashed, or not be referred to weakly
         return _refused.setdefault(type(energy), set())
-
-
-def _draw(
-    kernel: SplitKernel, x: Tensor, steps: int, generator: torch.Generator | None, buffers: list[Tensor]
-) -> list[Tensor]:
-    for i in range(steps):
-        drawn = kernel.sample_randomness(x, generator)
-        if not buffers or len(buffers[0]) < steps:
-            buffers = [numbers.new_empty((steps, *numbers.shape)) for numbers in drawn]
-        for buffer, numbers in zip(buffers, drawn, strict=True):
-            buffer[i] = numbers
-    return buffers
 
 
 def _run_compiled(

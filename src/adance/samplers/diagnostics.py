@@ -8,7 +8,7 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, eval_mode
 from adance.errors import InputError
-from adance.samplers.accept import energies
+from adance.samplers.adjusted import energies
 from adance.samplers.chains import Chains
 
 

@@ -1,28 +1,19 @@
 """Gibbs sampling by full conditionals (thesis Algorithm 2.1; Geman and Geman 1984), unit by unit or by blocks."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from adance.energies.binary import check_units, check_values, draw_units, unit_values
 from adance.energies.energy import Energy
 from adance.errors import InputError
-from adance.samplers.accept import energies
-from adance.samplers.binary_values import check_units, check_values, unit_values
-from adance.samplers.kernel import Kernel
-from adance.samplers.record import StepInfo
+from adance.samplers.adjusted import energies, where_rows
+from adance.samplers.kernel import ChainState, Kernel, Step, StepInfo, check_settings
 
 BlockUpdate = Callable[[Tensor, torch.Generator | None], Tensor]
 """``(x, generator) -> x'``: draws some coordinates given the others."""
-
-
-class GibbsState(NamedTuple):
-    """Positions ``(B, *event)``, their energies ``(B,)``, and where a systematic scan continues."""
-
-    x: Tensor
-    energy: Tensor
-    place: int = 0
 
 
 class Gibbs(Kernel):
@@ -60,21 +51,13 @@ class Gibbs(Kernel):
         updates: int | None = None,
         values: tuple[float, float] | None = None,
     ) -> None:
-        if not (steps >= 0 and temperature > 0 and (updates is None or updates >= 1)):
-            raise InputError(
-                f"Gibbs needs steps ≥ 0, temperature > 0 and updates ≥ 1, got {steps=}, {temperature=}, {updates=}"
-            )
+        check_settings(self, steps=steps, temperature=temperature, updates=updates)
         if scan not in ("systematic", "random"):
             raise InputError(f"unknown scan {scan!r}: use systematic or random")
-        self.steps, self._temperature, self.scan, self.updates = steps, temperature, scan, updates
+        self.steps, self.temperature, self.scan, self.updates = steps, temperature, scan, updates
         self.values = None if values is None else check_values(values)
 
-    @property
-    def temperature(self) -> float:
-        """T of the stationary distribution."""
-        return self._temperature
-
-    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> GibbsState:
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``; costs one energy.
 
         Raises:
@@ -87,44 +70,33 @@ class Gibbs(Kernel):
             raise InputError(
                 f"temperature={self.temperature}, but the conditionals of this energy are for temperature 1"
             )
-        return GibbsState(x, energies(energy, x))
+        return ChainState(x, energies(energy, x), updates=0)
 
     @torch.no_grad()
-    def step(
-        self, energy: Energy, state: GibbsState, generator: torch.Generator | None = None
-    ) -> tuple[GibbsState, StepInfo]:
+    def step(self, energy: Energy, state: ChainState, generator: torch.Generator | None = None) -> Step:
         """Draw ``updates`` coordinates in every chain."""
-        x, values, place = state
-        order = self._scan(x, place, generator)
-        for units in order:
+        x, values, drawn = state.x, state.energy, state.updates
+        d, (low, high) = x[0].numel(), unit_values(energy, self.values)
+        n = self.updates or d
+        if self.scan == "systematic":
+            order = torch.arange(drawn, drawn + n, device=x.device) % d
+        else:
+            order = torch.randint(d, (n,), generator=generator, device=x.device)
+        for units in torch.split(order, 1):
             if hasattr(energy, "conditional"):
                 x = put(x, units, energy.conditional(x, units, generator))
             elif hasattr(energy, "conditional_logits"):
-                x = draw_units(energy, x, units, unit_values(energy, self.values), self.temperature, generator)
+                logits = energy.conditional_logits(x, units) / self.temperature
+                x = put(x, units, draw_units(logits, low, generator, high))
             else:
-                x, values = self._flip(energy, x, values, units, generator)
+                flipped = put(x, units, low + high - x.flatten(1)[:, units])
+                other = energies(energy, flipped)
+                u = torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
+                taken = u < torch.sigmoid((values - other) / self.temperature)
+                x, values = where_rows(taken, flipped, x), torch.where(taken, other, values)
         if hasattr(energy, "conditional") or hasattr(energy, "conditional_logits"):
             values = energies(energy, x)
-        return GibbsState(x, values, (place + len(order)) % x[0].numel()), StepInfo(state.energy)
-
-    def _scan(self, x: Tensor, place: int, generator: torch.Generator | None) -> Sequence[Tensor]:
-        """Indices ``(1,)`` of the coordinates to draw, in order."""
-        d = x[0].numel()
-        n = self.updates or d
-        if self.scan == "systematic":
-            return torch.split(torch.arange(place, place + n, device=x.device) % d, 1)
-        return torch.split(torch.randint(d, (n,), generator=generator, device=x.device), 1)
-
-    def _flip(
-        self, energy: Energy, x: Tensor, values: Tensor, units: Tensor, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor]:
-        """Flip one unit with probability ``σ((E(x) − E(flipped))/T)``."""
-        both = sum(unit_values(energy, self.values))
-        flipped = put(x, units, both - x.flatten(1)[:, units])
-        other = energies(energy, flipped)
-        u = torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
-        taken = u < torch.sigmoid((values - other) / self.temperature)
-        return torch.where(taken.view(-1, *[1] * (x.ndim - 1)), flipped, x), torch.where(taken, other, values)
+        return ChainState(x, values, updates=drawn + n), StepInfo(state.energy)
 
 
 class BlockGibbs(Kernel):
@@ -150,16 +122,10 @@ class BlockGibbs(Kernel):
     gradients_per_step = 0
 
     def __init__(self, steps: int = 100, blocks: Sequence[BlockUpdate] | None = None, temperature: float = 1.0) -> None:
-        if not (steps >= 0 and temperature > 0):
-            raise InputError(f"BlockGibbs needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
-        self.steps, self.blocks, self._temperature = steps, blocks, temperature
+        check_settings(self, steps=steps, temperature=temperature)
+        self.steps, self.blocks, self.temperature = steps, blocks, temperature
 
-    @property
-    def temperature(self) -> float:
-        """T of the stationary distribution."""
-        return self._temperature
-
-    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> GibbsState:
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``; costs one energy.
 
         Raises:
@@ -171,15 +137,13 @@ class BlockGibbs(Kernel):
                 f"{getattr(energy, '__name__', type(energy).__name__)} has neither block_gibbs() nor blocks() and "
                 "conditional_logits(): pass blocks to BlockGibbs, or use Gibbs"
             )
-        return GibbsState(x, energies(energy, x))
+        return ChainState(x, energies(energy, x))
 
     @torch.no_grad()
-    def step(
-        self, energy: Energy, state: GibbsState, generator: torch.Generator | None = None
-    ) -> tuple[GibbsState, StepInfo]:
+    def step(self, energy: Energy, state: ChainState, generator: torch.Generator | None = None) -> Step:
         """Draw every block once in every chain; costs one energy, for the statistics."""
         x = self._sweep(energy, state.x, generator)
-        return GibbsState(x, energies(energy, x)), StepInfo(state.energy)
+        return ChainState(x, energies(energy, x)), StepInfo(state.energy)
 
     def _sweep(self, energy: Any, x: Tensor, generator: torch.Generator | None) -> Tensor:
         if self.blocks is not None:
@@ -189,26 +153,13 @@ class BlockGibbs(Kernel):
         if hasattr(energy, "block_gibbs"):
             swept: Tensor = energy.block_gibbs(x, generator, self.temperature)
             return swept
+        low, high = unit_values(energy)
         for units in energy.blocks():
-            x = draw_units(energy, x, units, unit_values(energy), self.temperature, generator)
+            logits = energy.conditional_logits(x, units) / self.temperature
+            x = put(x, units, draw_units(logits, low, generator, high))
         return x
 
 
 def put(x: Tensor, units: Tensor, values: Tensor) -> Tensor:
     """``x`` ``(B, *event)`` with ``values`` ``(B, m)`` at ``units`` ``(m,)`` of the flattened event."""
     return x.flatten(1).index_copy(1, units, values).view_as(x)
-
-
-def draw_units(
-    energy: Any,
-    x: Tensor,
-    units: Tensor,
-    values: tuple[float, float],
-    temperature: float,
-    generator: torch.Generator | None,
-) -> Tensor:
-    """``x`` ``(B, *event)`` with ``units`` ``(m,)``, independent given the others, drawn by their log-odds."""
-    logits = energy.conditional_logits(x, units) / temperature
-    u = torch.rand(logits.shape, generator=generator, dtype=x.dtype, device=x.device)
-    low, high = values
-    return put(x, units, torch.where(u < logits.sigmoid(), high, low).to(x.dtype))

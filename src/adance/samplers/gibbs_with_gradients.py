@@ -1,24 +1,12 @@
 """Gibbs with gradients (Grathwohl et al. 2021): flips of single units, proposed by the gradient."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
+from adance.energies.binary import check_units, check_values, unit_values
 from adance.energies.energy import Energy, energy_and_gradient
-from adance.errors import InputError
-from adance.samplers.accept import metropolis_accept, where_rows
-from adance.samplers.binary_values import check_units, check_values, unit_values
-from adance.samplers.kernel import Kernel
-from adance.samplers.record import StepInfo
-
-
-class FlipState(NamedTuple):
-    """Positions ``(B, *event)``, their energies ``(B,)`` and gradients."""
-
-    x: Tensor
-    energy: Tensor
-    gradient: Tensor
+from adance.samplers.adjusted import metropolis_accept
+from adance.samplers.kernel import ChainState, Kernel, Step, check_settings
 
 
 class GibbsWithGradients(Kernel):
@@ -41,30 +29,22 @@ class GibbsWithGradients(Kernel):
     gradients_at_init = 1
 
     def __init__(self, steps: int = 200, temperature: float = 1.0, values: tuple[float, float] | None = None) -> None:
-        if not (steps >= 0 and temperature > 0):
-            raise InputError(f"GibbsWithGradients needs steps ≥ 0 and temperature > 0, got {steps=}, {temperature=}")
-        self.steps, self._temperature = steps, temperature
+        check_settings(self, steps=steps, temperature=temperature)
+        self.steps, self.temperature = steps, temperature
         self.values = None if values is None else check_values(values)
 
-    @property
-    def temperature(self) -> float:
-        """T of the stationary distribution."""
-        return self._temperature
-
-    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> FlipState:
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``; costs one gradient.
 
         Raises:
             InputError: A unit has neither of the two values.
         """
         check_units(x, unit_values(energy, self.values), "GibbsWithGradients")
-        return FlipState(x, *energy_and_gradient(energy, x))
+        return ChainState(x, *energy_and_gradient(energy, x))
 
-    def step(
-        self, energy: Energy, state: FlipState, generator: torch.Generator | None = None
-    ) -> tuple[FlipState, StepInfo]:
+    def step(self, energy: Energy, state: ChainState, generator: torch.Generator | None = None) -> Step:
         """Flip at most one unit of every chain, with one gradient."""
-        x, values, gradient = state
+        x, values, gradient = state.x, state.energy, state.gradient
         both = sum(unit_values(energy, self.values))
         forth = self._log_proposal(both - 2 * x, gradient)
         # the largest of logits plus Gumbel noise, which is minus the log of an exponential, is a draw of the softmax
@@ -75,13 +55,8 @@ class GibbsWithGradients(Kernel):
         new_values, new_gradient = energy_and_gradient(energy, proposal)
         back = self._log_proposal(both - 2 * proposal, new_gradient)
         log_ratio = (values - new_values) / self.temperature + (back - forth).gather(1, unit)[:, 0]
-        taken, probability = metropolis_accept(log_ratio, new_values, generator)
-        moved = FlipState(
-            where_rows(taken, proposal, x),
-            where_rows(taken, new_values, values),
-            where_rows(taken, new_gradient, gradient),
-        )
-        return moved, StepInfo(values, gradient.flatten(1).norm(dim=1), taken, probability)
+        u = torch.rand(log_ratio.shape, generator=generator, dtype=log_ratio.dtype, device=x.device)
+        return metropolis_accept(state, u, log_ratio, x=proposal, energy=new_values, gradient=new_gradient)
 
     def _log_proposal(self, change: Tensor, gradient: Tensor) -> Tensor:
         """``log q(i|x)`` of every unit ``(B, d)``; ``change`` is by how much each would change."""

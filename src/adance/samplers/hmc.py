@@ -1,6 +1,5 @@
-"""Hamiltonian Monte Carlo (thesis Algorithm 2.2; Neal 2011), and its leapfrog integrator."""
+"""Hamiltonian Monte Carlo (thesis Algorithm 2.2; Neal 2011), its leapfrog integrator, and its mass matrices."""
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -9,11 +8,8 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
-from adance.samplers.accept import expand_rows, metropolis_accept_by, where_rows
-from adance.samplers.adaptation import initial_step, robbins_monro
-from adance.samplers.kernel import SplitKernel
-from adance.samplers.mass import Mass
-from adance.samplers.record import StepInfo
+from adance.samplers.adjusted import AdaptiveKernel, expand_rows, metropolis_accept
+from adance.samplers.kernel import ChainState, Step, check_settings
 
 Velocity = Callable[[Tensor], Tensor]
 """From momenta ``(B, *event)`` to velocities ``M⁻¹v``."""
@@ -85,17 +81,7 @@ def euler(
     return Phase(x, momentum, values, gradient)
 
 
-class HMCState(NamedTuple):
-    """Positions ``(B, *event)``, their energies ``(B,)`` and gradients, the step size and how often it was adapted."""
-
-    x: Tensor
-    energy: Tensor
-    gradient: Tensor
-    step_size: Tensor
-    updates: Tensor
-
-
-class HMC(SplitKernel):
+class HMC(AdaptiveKernel):
     """Momenta ``v ~ N(0, T·M)``, L leapfrog steps, accepted with probability ``min(1, e^((H(x, v) − H(x', v'))/T))``.
 
     ``H(x, v) = E(x) + ½ vᵀM⁻¹v``, summed over the whole event. The last gradient is reused, so a step costs L
@@ -120,9 +106,6 @@ class HMC(SplitKernel):
             positive definite.
     """
 
-    exact = True
-    gradients_at_init = 1
-
     def __init__(
         self,
         steps: int = 20,
@@ -134,29 +117,12 @@ class HMC(SplitKernel):
         target_acceptance: float = 0.8,
         adaptation: float = 0.2,
     ) -> None:
-        settings = (steps >= 0, step_size > 0, leapfrog_steps >= 1, temperature > 0, 0 <= jitter < 1)
-        if not (all(settings) and math.isfinite(step_size) and math.isfinite(temperature)):
-            raise InputError(
-                "HMC needs steps ≥ 0, step_size > 0, leapfrog_steps ≥ 1, temperature > 0 and jitter in [0, 1), all "
-                f"finite, got {steps=}, {step_size=}, {leapfrog_steps=}, {temperature=}, {jitter=}"
-            )
-        if not (0 < target_acceptance < 1 and 0 <= adaptation < math.inf):
-            raise InputError(
-                "HMC needs target_acceptance in (0, 1) and a finite adaptation ≥ 0, got "
-                f"{target_acceptance=}, {adaptation=}"
-            )
-        self.steps, self.step_size, self.leapfrog_steps = steps, step_size, leapfrog_steps
-        self.gradients_per_step = leapfrog_steps
-        self._temperature, self.jitter = temperature, jitter
+        super().__init__(steps, step_size, temperature, target_acceptance, adaptation)
+        check_settings(self, leapfrog_steps=leapfrog_steps, jitter=jitter)
+        self.leapfrog_steps, self.gradients_per_step, self.jitter = leapfrog_steps, leapfrog_steps, jitter
         self.mass = None if mass is None else Mass(mass)
-        self.target_acceptance, self.adaptation = target_acceptance, adaptation
 
-    @property
-    def temperature(self) -> float:
-        """T of the stationary distribution."""
-        return self._temperature
-
-    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> HMCState:
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``; costs one gradient.
 
         Raises:
@@ -164,7 +130,7 @@ class HMC(SplitKernel):
         """
         if self.mass is not None:
             self.mass.check(x)
-        return HMCState(x, *energy_and_gradient(energy, x), *initial_step(self.step_size, step_size, x))
+        return super().init(energy, x, step_size)
 
     def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """ξ of the momenta ``(B, *event)``, uniform numbers ``(B,)`` for acceptance, and with jitter those of ε."""
@@ -173,7 +139,7 @@ class HMC(SplitKernel):
         uniform = torch.rand(shares, generator=generator, dtype=x.dtype, device=x.device)
         return (noise, uniform) if self.jitter == 0 else (noise, *uniform)
 
-    def move(self, energy: Energy, state: HMCState, numbers: tuple[Tensor, ...]) -> tuple[HMCState, StepInfo]:
+    def move(self, energy: Energy, state: ChainState, numbers: tuple[Tensor, ...]) -> Step:
         """Move every chain once, with L gradients; a trajectory that ends at a non-finite energy is rejected."""
         x, T = state.x, self.temperature
         noise, u, *jitter = numbers
@@ -182,24 +148,74 @@ class HMC(SplitKernel):
         eps = expand_rows(state.step_size * (1 + self.jitter * (2 * jitter[0] - 1)) if jitter else state.step_size, x)
         end = leapfrog(energy, x, momentum, eps, self.leapfrog_steps, velocity, state.gradient)
         log_ratio = (state.energy - end.energy + _kinetic(momentum, velocity) - _kinetic(end.momentum, velocity)) / T
-        taken, probability = metropolis_accept_by(u, log_ratio, end.energy)
-        moved = state._replace(
-            x=where_rows(taken, end.x, x),
-            energy=where_rows(taken, end.energy, state.energy),
-            gradient=where_rows(taken, end.gradient, state.gradient),
-        )
-        return moved, StepInfo(state.energy, state.gradient.flatten(1).norm(dim=1), taken, probability)
-
-    def adapt(self, state: HMCState, info: StepInfo) -> HMCState:
-        """Steer log ε towards the target acceptance."""
-        assert info.probability is not None
-        eps, n = robbins_monro(
-            state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation
-        )
-        return state._replace(step_size=eps, updates=n)
+        return metropolis_accept(state, u, log_ratio, x=end.x, energy=end.energy, gradient=end.gradient)
 
 
 def _kinetic(momentum: Tensor, velocity: Velocity | None) -> Tensor:
     """``½ vᵀM⁻¹v`` ``(B,)``, over the whole event."""
     speed = momentum if velocity is None else velocity(momentum)
     return 0.5 * (momentum * speed).flatten(1).sum(1)
+
+
+class Mass:
+    """A mass matrix: a diagonal one of the event's shape, or a dense one ``(d, d)`` over the flattened event.
+
+    Raises:
+        InputError: ``mass`` is not positive, or not symmetric and positive definite.
+    """
+
+    def __init__(self, mass: Tensor) -> None:
+        self.mass = mass
+        self._factors: dict[tuple[torch.dtype, torch.device], tuple[Tensor, Tensor]] = {}
+        square = mass.ndim == 2 and mass.shape[0] == mass.shape[1]
+        if not ((mass > 0).all() or (square and not torch.linalg.cholesky_ex(mass)[1].any())):
+            raise InputError("mass must be positive in every coordinate, or a symmetric positive definite matrix")
+
+    def check(self, x: Tensor) -> None:
+        """Raise :class:`InputError` if the mass does not fit events of ``x`` ``(B, *event)``."""
+        event, d = x.shape[1:], x[0].numel()
+        if self.mass.shape == event:
+            return
+        if self.mass.shape != (d, d):
+            raise InputError(
+                f"a mass of shape {tuple(self.mass.shape)} does not fit events of shape {tuple(event)}; "
+                f"use that shape, or ({d}, {d})"
+            )
+        if torch.linalg.cholesky_ex(self.mass)[1].any():
+            raise InputError(f"a mass of shape ({d}, {d}) must be a symmetric positive definite matrix")
+
+    def root(self, noise: Tensor) -> Tensor:
+        """``M^½ ξ``: momenta of covariance M from standard normal ``noise`` ``(B, *event)``."""
+        if self.mass.shape == noise.shape[1:]:
+            return self._of(noise)[0] * noise
+        return (noise.flatten(1) @ self._of(noise)[0].T).view_as(noise)
+
+    def solve(self, momentum: Tensor) -> Tensor:
+        """``M⁻¹v`` of ``momentum`` ``(B, *event)``."""
+        if self.mass.shape == momentum.shape[1:]:
+            return momentum * self._of(momentum)[1]
+        return (momentum.flatten(1) @ self._of(momentum)[1]).view_as(momentum)
+
+    def _of(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """A root and the inverse of M, in the precision and on the device of ``x``."""
+        key = (x.dtype, x.device)
+        if key not in self._factors:
+            mass = self.mass.to(torch.float64)
+            if self.mass.shape == x.shape[1:]:
+                root, inverse = mass.sqrt(), 1 / mass
+            else:
+                root = torch.linalg.cholesky(mass)
+                inverse = torch.cholesky_inverse(root)
+            self._factors[key] = (root.to(x), inverse.to(x))
+        return self._factors[key]
+
+
+def diagonal_mass(x: Tensor) -> Tensor:
+    """The inverse variance of each coordinate, ``(*event)``, from positions ``x`` ``(N, *event)`` of a first run."""
+    return 1 / x.var(0).clamp(min=torch.finfo(x.dtype).tiny)
+
+
+def dense_mass(x: Tensor) -> Tensor:
+    """The inverse covariance ``(d, d)`` of the flattened event from ``x`` ``(N, *event)``, N well above d."""
+    covariance = torch.cov(x.flatten(1).T.to(torch.float64)).view(x[0].numel(), -1)
+    return torch.cholesky_inverse(torch.linalg.cholesky(covariance)).to(x.dtype)

@@ -1,7 +1,6 @@
-"""Unadjusted Langevin dynamics (thesis 3.6)."""
+"""Unadjusted Langevin dynamics: overdamped (thesis 3.6), with momentum (thesis chapter 6), and underdamped."""
 
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,14 +8,7 @@ from torch import Tensor
 from adance.configurable import remember, remember_chosen
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.errors import InputError
-from adance.samplers.kernel import SplitKernel
-from adance.samplers.record import StepInfo
-
-
-class LangevinState(NamedTuple):
-    """Positions ``(B, *event)``."""
-
-    x: Tensor
+from adance.samplers.kernel import NOT_NEGATIVE, RANGES, ChainState, Kernel, SplitKernel, Step, StepInfo, check_settings
 
 
 class Langevin(SplitKernel):
@@ -44,34 +36,22 @@ class Langevin(SplitKernel):
         temperature: float | None = None,
         bounds: tuple[float, float] | None = None,
     ) -> None:
-        if noise_std is not None and temperature is not None:
-            raise InputError("Langevin takes noise_std or temperature, not both: T = noise_std²/(2·step_size)")
-        finite = all(map(math.isfinite, (step_size, noise_std or 0, temperature or 0)))
-        if not (finite and steps >= 0 and step_size > 0 and (noise_std or 0) >= 0 and (temperature or 0) >= 0):
-            raise InputError(
-                "Langevin needs steps ≥ 0, step_size > 0, noise_std ≥ 0 and temperature ≥ 0, all finite, got "
-                f"steps={steps}, step_size={step_size}, noise_std={noise_std}, temperature={temperature}"
-            )
+        check_settings(self, steps=steps, step_size=step_size)
+        _check_noise(self, noise_std, temperature, bounds)
         # the config keeps whichever of σ and T was given
         given = self.init_args.copy()
         given.pop("temperature" if noise_std is not None else "noise_std", None)
         if noise_std is None:
             temperature = 1.0 if temperature is None else temperature
             noise_std = math.sqrt(2 * step_size * temperature)
-        if bounds is not None and not bounds[0] < bounds[1]:
-            raise InputError(f"Langevin needs bounds (low, high) with low < high, got {tuple(bounds)}")
         self.steps, self.step_size, self.noise_std, self.bounds = steps, step_size, noise_std, bounds
+        self.temperature = noise_std**2 / (2 * step_size)
         remember(self, given)
         remember_chosen(self, temperature=temperature)
 
-    @property
-    def temperature(self) -> float:
-        """T = σ²/(2α)."""
-        return self.noise_std**2 / (2 * self.step_size)
-
-    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> LangevinState:
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``."""
-        return LangevinState(x)
+        return ChainState(x)
 
     def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
         """ξ ``(B, *event)``; nothing if σ is 0."""
@@ -79,10 +59,127 @@ class Langevin(SplitKernel):
             return (x.new_zeros(()),)
         return (torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device),)
 
-    def move(self, energy: Energy, state: LangevinState, numbers: tuple[Tensor, ...]) -> tuple[LangevinState, StepInfo]:
+    def move(self, energy: Energy, state: ChainState, numbers: tuple[Tensor, ...]) -> Step:
         """Move every chain once, with one gradient."""
         values, gradient = energy_and_gradient(energy, state.x)
         x = torch.add(torch.add(state.x, gradient, alpha=-self.step_size), numbers[0], alpha=self.noise_std)
         if self.bounds is not None:
             x = x.clamp(*self.bounds)
-        return LangevinState(x), StepInfo(values, gradient.flatten(1).norm(dim=1), None)
+        return ChainState(x), StepInfo(values, gradient.flatten(1).norm(dim=1), None)
+
+
+class MomentumLangevin(Kernel):
+    """The chain ``v ← μv − α∇E(x) + σξ``, ``x ← x + v``, from rest.
+
+    Without noise (the default) it is SGD with momentum, for approximate samples from random starts. With
+    noise its stationary distribution tends to ``exp(−E/T)``, T = σ²/(2α(1 − μ)), as α → 0; on a quadratic energy of
+    curvature k the variance is ``(T/k) / (1 − αk/(2(1 + μ)))``, and there α must stay below ``2(1 + μ)/k``. With μ = 0
+    it is :class:`Langevin`.
+
+    Args:
+        steps: Steps of one chain.
+        step_size: α, the factor of the gradient of E.
+        momentum: μ, the share of the velocity that is kept, in [0, 1).
+        noise_std: σ, absolute; set it or the temperature, not both. With neither there is no noise.
+        temperature: T, so that σ = √(2αT(1 − μ)).
+        bounds: ``(low, high)``: positions are clamped to it after every step.
+
+    Raises:
+        InputError: ``steps``, ``noise_std`` or ``temperature`` is below 0, ``step_size`` not above 0, ``momentum``
+            outside [0, 1), ``bounds`` not in order, or both σ and T are given.
+    """
+
+    def __init__(
+        self,
+        steps: int = 100,
+        step_size: float = 0.1,
+        momentum: float = 0.9,
+        noise_std: float | None = None,
+        temperature: float | None = None,
+        bounds: tuple[float, float] | None = None,
+    ) -> None:
+        check_settings(self, steps=steps, step_size=step_size, momentum=momentum)
+        _check_noise(self, noise_std, temperature, bounds)
+        if noise_std is None:
+            noise_std = math.sqrt(2 * step_size * (temperature or 0.0) * (1 - momentum))
+        self.steps, self.step_size, self.momentum = steps, step_size, momentum
+        self.noise_std, self.bounds = noise_std, bounds
+        self.temperature = noise_std**2 / (2 * step_size * (1 - momentum))
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
+        """The state of chains at ``x`` ``(B, *event)``, at rest."""
+        return ChainState(x, momentum=torch.zeros_like(x))
+
+    def step(self, energy: Energy, state: ChainState, generator: torch.Generator | None = None) -> Step:
+        """Move every chain once, with one gradient."""
+        x, v = state.x, state.momentum
+        values, gradient = energy_and_gradient(energy, x)
+        v = torch.add(self.momentum * v, gradient, alpha=-self.step_size)
+        if self.noise_std > 0:
+            noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+            v.add_(noise, alpha=self.noise_std)
+        x = x + v
+        if self.bounds is not None:
+            x.clamp_(*self.bounds)
+        return ChainState(x, momentum=v), StepInfo(values, gradient.flatten(1).norm(dim=1))
+
+
+class UnderdampedLangevin(Kernel):
+    """Underdamped (kinetic) Langevin dynamics by the BAOAB splitting (Leimkuhler and Matthews 2013).
+
+    A discretization of ``dx = v dt``, ``dv = −∇E dt − γv dt + √(2γT) dW``, of mass 1.
+
+    One step: half a kick ``v ← v − ½ε∇E``, half a drift ``x ← x + ½εv``, friction and noise
+    ``v ← e^(−γε) v + √(T(1 − e^(−2γε))) ξ``, half a drift, half a kick, with one gradient.
+
+    Not adjusted, but with little bias: on a quadratic energy of curvature k the positions have exactly the variance T/k
+    at any ε < 2/√k (and the momenta ``T(1 − kε²/4)``); on others the error in positions is of order ε², and of order ε⁴
+    as γ grows.
+
+    Args:
+        steps: Steps of one chain.
+        step_size: ε, a time: one step moves by ``½ε²`` times the gradient.
+        friction: γ > 0; momentum decays over a time of 1/γ.
+        temperature: T of the stationary distribution ``exp(−E/T)``.
+
+    Raises:
+        InputError: ``steps`` is below 0, or ``step_size``, ``friction`` or ``temperature`` not above 0.
+    """
+
+    gradients_at_init = 1
+
+    def __init__(
+        self, steps: int = 100, step_size: float = 0.1, friction: float = 1.0, temperature: float = 1.0
+    ) -> None:
+        check_settings(self, steps=steps, step_size=step_size, friction=friction, temperature=temperature)
+        self.steps, self.step_size, self.friction, self.temperature = steps, step_size, friction, temperature
+
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
+        """The state of chains at ``x`` ``(B, *event)``; costs one gradient."""
+        return ChainState(x, *energy_and_gradient(energy, x))
+
+    def step(self, energy: Energy, state: ChainState, generator: torch.Generator | None = None) -> Step:
+        """Move every chain once, with one gradient."""
+        x, values, gradient, v = state.x, state.energy, state.gradient, state.momentum
+        eps, T = self.step_size, self.temperature
+        if v is None:
+            v = math.sqrt(T) * torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        kept = math.exp(-self.friction * eps)
+        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
+        v = torch.add(v, gradient, alpha=-eps / 2)
+        x = torch.add(x, v, alpha=eps / 2)
+        v = torch.add(kept * v, noise, alpha=math.sqrt(T * (1 - kept**2)))
+        x = torch.add(x, v, alpha=eps / 2)
+        new_values, new_gradient = energy_and_gradient(energy, x)
+        v = torch.add(v, new_gradient, alpha=-eps / 2)
+        return ChainState(x, new_values, new_gradient, v), StepInfo(values, gradient.flatten(1).norm(dim=1))
+
+
+def _check_noise(
+    kernel: Kernel, noise_std: float | None, temperature: float | None, bounds: tuple[float, float] | None
+) -> None:
+    if noise_std is not None and temperature is not None:
+        raise InputError(f"{type(kernel).__name__} takes noise_std or temperature, not both: each sets the other")
+    check_settings(kernel, RANGES | {"temperature": NOT_NEGATIVE}, noise_std=noise_std, temperature=temperature)
+    if bounds is not None and not bounds[0] < bounds[1]:
+        raise InputError(f"{type(kernel).__name__} needs bounds (low, high) with low < high, got {tuple(bounds)}")

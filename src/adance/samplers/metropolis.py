@@ -1,31 +1,18 @@
 """The Metropolis–Hastings algorithm (thesis 2.2), with a Gaussian random walk or any proposal; no gradients."""
 
-import math
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from adance.configurable import Configurable
-from adance.energies.analytic import Density
-from adance.energies.energy import Energy
+from adance.energies import Density, Energy
 from adance.errors import InputError
-from adance.samplers.accept import energies, expand_rows, metropolis_accept, metropolis_accept_by, where_rows
-from adance.samplers.adaptation import initial_step, robbins_monro
-from adance.samplers.kernel import Kernel, SplitKernel
-from adance.samplers.record import StepInfo
+from adance.samplers.adjusted import AdaptiveKernel, energies, expand_rows, metropolis_accept
+from adance.samplers.kernel import ChainState, Kernel, Step, check_settings
 
 
-class MetropolisState(NamedTuple):
-    """Positions ``(B, *event)``, their energies ``(B,)``, the step size and how often it was adapted."""
-
-    x: Tensor
-    energy: Tensor
-    step_size: Tensor
-    updates: Tensor
-
-
-class RandomWalkMetropolis(SplitKernel):
+class RandomWalkMetropolis(AdaptiveKernel):
     """Proposals ``x' = x + sξ``, accepted with probability ``min(1, exp(−(E(x') − E(x))/T))``.
 
     Args:
@@ -41,8 +28,7 @@ class RandomWalkMetropolis(SplitKernel):
             ``target_acceptance`` outside (0, 1).
     """
 
-    exact = True
-    gradients_per_step = 0
+    gradients_at_init = gradients_per_step = 0
 
     def __init__(
         self,
@@ -52,48 +38,20 @@ class RandomWalkMetropolis(SplitKernel):
         target_acceptance: float = 0.234,
         adaptation: float = 0.2,
     ) -> None:
-        finite = all(map(math.isfinite, (step_size, temperature, adaptation)))
-        positive = step_size > 0 and temperature > 0
-        if not (finite and positive and steps >= 0 and 0 < target_acceptance < 1 and adaptation >= 0):
-            raise InputError(
-                "RandomWalkMetropolis needs steps ≥ 0, step_size > 0, temperature > 0, target_acceptance in (0, 1) and "
-                f"adaptation ≥ 0, all finite, got {steps=}, {step_size=}, {temperature=}, {target_acceptance=}, "
-                f"{adaptation=}"
-            )
-        self.steps, self.step_size, self._temperature = steps, step_size, temperature
-        self.target_acceptance, self.adaptation = target_acceptance, adaptation
+        super().__init__(steps, step_size, temperature, target_acceptance, adaptation)
 
-    @property
-    def temperature(self) -> float:
-        """T of the stationary distribution."""
-        return self._temperature
-
-    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> MetropolisState:
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``; costs one energy."""
-        return MetropolisState(x, energies(energy, x), *initial_step(self.step_size, step_size, x))
+        return self._start(x, step_size, energies(energy, x))
 
-    def sample_randomness(self, x: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, ...]:
-        """ξ ``(B, *event)``, and uniform numbers ``(B,)`` for acceptance."""
-        noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)
-        return noise, torch.rand(len(x), generator=generator, dtype=x.dtype, device=x.device)
-
-    def move(
-        self, energy: Energy, state: MetropolisState, numbers: tuple[Tensor, ...]
-    ) -> tuple[MetropolisState, StepInfo]:
+    def move(self, energy: Energy, state: ChainState, numbers: tuple[Tensor, ...]) -> Step:
         """Move every chain once, with one energy; a proposal with a non-finite energy is rejected."""
         x, values = state.x, state.energy
         noise, u = numbers
         proposal = x + expand_rows(state.step_size, x) * noise
         new_values = energies(energy, proposal)
-        taken, probability = metropolis_accept_by(u, (values - new_values) / self.temperature, new_values)
-        moved = state._replace(x=where_rows(taken, proposal, x), energy=where_rows(taken, new_values, values))
-        return moved, StepInfo(values, None, taken, probability)
-
-    def adapt(self, state: MetropolisState, info: StepInfo) -> MetropolisState:
-        """Steer log s towards the target acceptance."""
-        assert info.probability is not None
-        s, n = robbins_monro(state.step_size, state.updates, info.probability, self.target_acceptance, self.adaptation)
-        return state._replace(step_size=s, updates=n)
+        log_ratio = (values - new_values) / self.temperature
+        return metropolis_accept(state, u, log_ratio, x=proposal, energy=new_values)
 
 
 @runtime_checkable
@@ -103,13 +61,6 @@ class Proposal(Protocol):
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """One proposal for each row of ``x`` ``(B, *event)``."""
         ...
-
-
-class HastingsState(NamedTuple):
-    """Positions ``(B, *event)`` and their energies ``(B,)``."""
-
-    x: Tensor
-    energy: Tensor
 
 
 class MetropolisHastings(Kernel):
@@ -131,34 +82,24 @@ class MetropolisHastings(Kernel):
     def __init__(self, proposal: Proposal, steps: int = 500, temperature: float = 1.0) -> None:
         if not callable(getattr(proposal, "sample", None)):
             raise InputError(f"proposal={type(proposal).__name__} has no method sample(x, generator)")
-        if not (steps >= 0 and 0 < temperature < math.inf):
-            wanted = "steps ≥ 0 and a finite temperature > 0"
-            raise InputError(f"MetropolisHastings needs {wanted}, got {steps=}, {temperature=}")
-        self.proposal, self.steps, self._temperature = proposal, steps, temperature
+        check_settings(self, steps=steps, temperature=temperature)
+        self.proposal, self.steps, self.temperature = proposal, steps, temperature
 
-    @property
-    def temperature(self) -> float:
-        """T of the stationary distribution."""
-        return self._temperature
-
-    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> HastingsState:
+    def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``; costs one energy."""
-        return HastingsState(x, energies(energy, x))
+        return ChainState(x, energies(energy, x))
 
-    def step(
-        self, energy: Energy, state: HastingsState, generator: torch.Generator | None = None
-    ) -> tuple[HastingsState, StepInfo]:
+    def step(self, energy: Energy, state: ChainState, generator: torch.Generator | None = None) -> Step:
         """Move every chain once, with one energy."""
-        x, values = state
+        x, values = state.x, state.energy
         proposal = self.proposal.sample(x, generator)
         new_values = energies(energy, proposal)
         log_ratio = (values - new_values) / self.temperature
         log_prob = getattr(self.proposal, "log_prob", None)
         if log_prob is not None:
             log_ratio = log_ratio + log_prob(x, proposal) - log_prob(proposal, x)
-        taken, probability = metropolis_accept(log_ratio, new_values, generator)
-        moved = HastingsState(where_rows(taken, proposal, x), where_rows(taken, new_values, values))
-        return moved, StepInfo(values, None, taken, probability)
+        u = torch.rand(log_ratio.shape, generator=generator, dtype=log_ratio.dtype, device=x.device)
+        return metropolis_accept(state, u, log_ratio, x=proposal, energy=new_values)
 
 
 class Flip(Configurable, Proposal):

@@ -9,10 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from adance.energies.conditional import given
-from adance.energies.energy import eval_mode
+from adance.energies import eval_mode, given, refresh
 from adance.energies.fast import chain_copy
-from adance.energies.frozen import refresh
 from adance.samplers.chain_starts import ChainStarts
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from adance.energies.energy import eval_mode, evaluate
-from adance.energies.frozen import freeze, refresh
-from adance.samplers.buffer import ReplayBuffer
+from adance.energies import eval_mode, evaluate, freeze, refresh
+from adance.samplers.adjusted import where_rows
+from adance.samplers.chain_starts import ReplayBuffer
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.resampling import finite_sample_share, longest_step
@@ -68,22 +68,28 @@ def reweight_and_move(
         step_size: As for :func:`~adance.samplers.run_chains`.
     """
     done, gradients, share = 0.0, 0, None
+
+    def keeps(step: float) -> bool:
+        return bool(finite_sample_share(step * gain) >= MIN_EFFECTIVE_SHARE)
+
+    def between(x: Tensor) -> Tensor:
+        return -kernel.temperature * ((1 - done) * before(x) + done * after(x))
+
     while True:
-        gain = _on_all(buffer.samples, lambda x: after(x).double() - before(x).double())
-        step = _next_step(gain, 1 - done)
+        parts = torch.split(buffer.samples, ROWS_AT_ONCE)
+        gain = torch.cat([after(part).double() - before(part).double() for part in parts])
+        step = longest_step(keeps, 1 - done, SHORTEST_STEP, HALVINGS)
         if share is None:
             share = finite_sample_share(gain)
         buffer.resample(step * gain, generator)
         done += step
         if done >= 1:
             return Moved(share, gradients, step_size)
-        between = _between(before, after, done, kernel.temperature)
         steps = min(BRIDGE_STEPS, kernel.steps)
         chains = run_chains(
             kernel, between, buffer.samples, steps, generator=generator, adapt=steps, step_size=step_size
         )
-        finite = chains.finite.view(-1, *[1] * (buffer.samples.ndim - 1))
-        buffer.samples.copy_(torch.where(finite, chains.x, buffer.samples))
+        buffer.samples.copy_(where_rows(chains.finite, chains.x, buffer.samples))
         gradients, step_size = gradients + chains.gradients, chains.step_size
 
 
@@ -128,20 +134,3 @@ class Population(nn.Module):
 
 def _log_density(energy: nn.Module, temperature: float) -> LogDensity:
     return lambda x: -evaluate(energy, x) / temperature
-
-
-def _next_step(gain: Tensor, rest: float) -> float:
-    """The longest step of the ``rest`` of the path that leaves :data:`MIN_EFFECTIVE_SHARE` of the chains."""
-
-    def keeps(step: float) -> bool:
-        return bool(finite_sample_share(step * gain) >= MIN_EFFECTIVE_SHARE)
-
-    return longest_step(keeps, rest, SHORTEST_STEP, HALVINGS)
-
-
-def _between(before: LogDensity, after: LogDensity, done: float, temperature: float) -> LogDensity:
-    return lambda x: -temperature * ((1 - done) * before(x) + done * after(x))
-
-
-def _on_all(x: Tensor, function: LogDensity) -> Tensor:
-    return torch.cat([function(part) for part in torch.split(x, ROWS_AT_ONCE)])

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from adance.energies.energy import Energy, evaluate
 from adance.errors import InputError
-from adance.samplers.accept import energies
-from adance.samplers.kernel import Kernel
-from adance.samplers.record import StepInfo
+from adance.samplers.adjusted import energies, expand_rows
+from adance.samplers.kernel import ChainState, Kernel, StepInfo, check_settings
 
 
 class TemperingState(NamedTuple):
@@ -25,7 +24,7 @@ class TemperingState(NamedTuple):
         probability: Acceptance probabilities of the last step ``(K·B,)``, where the kernel has them.
     """
 
-    inner: Any
+    inner: ChainState
     chains: int
     done: int
     swapped: Tensor
@@ -34,8 +33,7 @@ class TemperingState(NamedTuple):
     @property
     def x(self) -> Tensor:
         """Positions of the coldest chains ``(B, *event)``."""
-        x: Tensor = self.inner.x[: self.chains]
-        return x
+        return self.inner.x[: self.chains]
 
     @property
     def step_size(self) -> Tensor | None:
@@ -69,19 +67,14 @@ class Tempering(Kernel):
         rising = all(low < high for low, high in pairwise(ladder))
         if len(ladder) < 2 or not rising or not ladder[0] > 0:
             raise InputError(f"Tempering needs two or more increasing temperatures above 0, got {ladder}")
-        if steps is not None and steps < 0:
-            raise InputError(f"Tempering needs steps ≥ 0, got {steps=}")
+        check_settings(self, steps=steps)
         if not kernel.temperature > 0:
             raise InputError("Tempering needs a kernel whose temperature is above 0")
-        self.kernel, self.temperatures = kernel, ladder
+        self.kernel, self.temperatures, self.temperature = kernel, ladder, ladder[0]
+        self.factors = [kernel.temperature / t for t in ladder]
         self.steps, self.exact = kernel.steps if steps is None else steps, kernel.exact
         self.gradients_at_init = len(ladder) * kernel.gradients_at_init
         self.gradients_per_step = len(ladder) * kernel.gradients_per_step
-
-    @property
-    def temperature(self) -> float:
-        """The temperature of the coldest chains."""
-        return self.temperatures[0]
 
     @property
     def keeps_law(self) -> bool:
@@ -97,7 +90,7 @@ class Tempering(Kernel):
         if step_size is not None:
             step_size = step_size.expand(K * B)
         inner = self.kernel.init(self._scaled(energy), x.repeat(K, *[1] * (x.ndim - 1)), step_size)
-        if hasattr(inner, "step_size"):
+        if getattr(inner, "step_size", None) is not None:
             inner = inner._replace(step_size=inner.step_size.expand(K * B))
         return TemperingState(inner, B, 0, x.new_zeros(K - 1), None)
 
@@ -107,16 +100,15 @@ class Tempering(Kernel):
         """Move every chain once at its temperature, then exchange neighbors."""
         B, scaled = state.chains, self._scaled(energy)
         inner, info = self.kernel.step(scaled, state.inner, generator)
-        factors = self._factors(inner.x)
-        values = inner.energy / factors if hasattr(inner, "energy") else energies(scaled, inner.x) / factors
+        factors = inner.x.new_tensor(self.factors).repeat_interleave(B)  # T/T_k of every row
+        values = energies(scaled, inner.x) if getattr(inner, "energy", None) is None else inner.energy
+        values = values / factors
         order, swapped = self._exchange(values.view(-1, B), state.done % 2, generator)
         inner = _reordered(inner, order, factors / factors[order])
         state = TemperingState(inner, B, state.done + 1, state.swapped + swapped, info.probability)
-        cold = [None if value is None else value[:B] for value in info]
-        assert cold[0] is not None
-        first = factors[0]
-        norm = None if cold[1] is None else cold[1] / first
-        return state, StepInfo(cold[0] / first, norm, cold[2], cold[3])
+        cold = StepInfo._make(None if value is None else value[:B] for value in info)
+        norm = None if cold.gradient_norm is None else cold.gradient_norm / factors[0]
+        return state, cold._replace(energy=cold.energy / factors[0], gradient_norm=norm)
 
     def adapt(self, state: TemperingState, info: StepInfo) -> TemperingState:
         """Adapt as the kernel does, at each temperature by the mean acceptance there."""
@@ -131,17 +123,10 @@ class Tempering(Kernel):
         trials = torch.where(pairs % 2 == 0, (state.done + 1) // 2, state.done // 2)
         return state.swapped / trials
 
-    def _factors(self, x: Tensor) -> Tensor:
-        """``T/T_k`` for every row of ``x`` ``(K·B, *event)``."""
-        factors = x.new_tensor([self.kernel.temperature / t for t in self.temperatures])
-        return factors.repeat_interleave(len(x) // len(self.temperatures))
-
     def _scaled(self, energy: Energy) -> Energy:
-        factors = [self.kernel.temperature / t for t in self.temperatures]
-
         def scaled(x: Tensor) -> Tensor:
-            parts = x.chunk(len(factors))
-            return torch.cat([f * evaluate(energy, part) for f, part in zip(factors, parts, strict=True)])
+            parts = zip(self.factors, x.chunk(len(self.factors)), strict=True)
+            return torch.cat([factor * evaluate(energy, part) for factor, part in parts])
 
         return scaled
 
@@ -167,10 +152,7 @@ def _reordered(state: Any, order: Tensor, scale: Tensor) -> Any:
     moved: dict[str, Tensor] = {}
     for name in ("x", "momentum", "energy", "gradient"):
         value = getattr(state, name, None)
-        if value is None:
-            continue
-        value = value[order]
-        if name in ("energy", "gradient"):
-            value = value * scale.view(-1, *[1] * (value.ndim - 1))
-        moved[name] = value
+        if value is not None:
+            scaled = name in ("energy", "gradient")
+            moved[name] = value[order] * expand_rows(scale, value) if scaled else value[order]
     return state._replace(**moved)
