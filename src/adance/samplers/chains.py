@@ -127,7 +127,8 @@ class _Recorder:
         self.thin = thin
         self.finite = x.new_ones(len(x), dtype=torch.bool)
         self.positions = x.new_empty((steps // thin, *x.shape)) if thin else None
-        self._means = {name: [x.new_empty(0)] for name in ("energy", "gradient_norm", "accepted")}
+        self._means = {name: x.new_empty(steps) for name in ("energy", "gradient_norm", "accepted")}
+        self._known = dict.fromkeys(self._means, 0)
         self._pending: list[StepInfo] = []
 
     def add(self, i: int, info: StepInfo, x: Tensor) -> None:
@@ -142,7 +143,7 @@ class _Recorder:
         """The ends ``x`` of the chains, with what was recorded."""
         if self._pending:
             self._flush()
-        energy, gradient_norm, acceptance = map(torch.cat, self._means.values())
+        energy, gradient_norm, acceptance = (means[: self._known[name]] for name, means in self._means.items())
         acceptance = acceptance if len(acceptance) else torch.ones_like(energy)
         finite = self.finite & x.isfinite().flatten(1).all(1)
         return Chains(x, energy, gradient_norm, acceptance, finite, step_size, gradients, self.positions, state)
@@ -152,5 +153,7 @@ class _Recorder:
         for name, means in self._means.items():
             values = [getattr(info, name) for info in self._pending]
             if values[0] is not None:
-                means.append(torch.stack(values).to(means[0].dtype).nanmean(1))
+                rows = slice(self._known[name], self._known[name] + len(values))
+                means[rows] = torch.stack(values).to(means.dtype).nanmean(1)
+                self._known[name] += len(values)
         self._pending.clear()
