@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from adance.data import Identity, ImageScale, Standardize, transform_from_state
-from adance.data.transforms import dequantize, level_bins
+from adance.data.dequantize import dequantize, level_bins
 from adance.errors import InputError
 
 RAW = torch.tensor([[1.0, 5.0, 1e9], [3.0, 5.0, 1e9 + 1], [5.0, 5.0, 1e9 + 2]], dtype=torch.float64)

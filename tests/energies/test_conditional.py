@@ -7,8 +7,9 @@ from torch import nn
 
 from adance import AdaNCE, InputError
 from adance.energies import MLP, ClassConditionalMLP, freeze
-from adance.energies.conditional import ConditionalEnergy, InpaintingEnergy, given, needs_condition, takes_condition
+from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.fast import chain_copy
+from adance.energies.inpainting import InpaintingEnergy
 from adance.samplers import MALA, run_chains
 
 

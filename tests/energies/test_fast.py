@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from adance.energies import MLP, ConvNet, energy_and_gradient, freeze, refresh
-from adance.energies.fast import FastConv2d, chain_copy, fast_copy
+from adance.energies.fast import chain_copy, fast_copy
+from adance.energies.layers import FastConv2d
 
 
 def agree(energy, x, dtype=None, **tolerances):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from adance.samplers import MALA, Langevin, run_chains
-from adance.samplers.chain_starts import runs_since_noise
+from adance.samplers.persistent_chains import runs_since_noise
 from adance.samplers.sampling import sampling_steps
 
 

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from adance.energies.analytic import ExactDensity
 from adance.energies.mixtures import GaussianMixture
-from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel, Rings, on_circle
+from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel, on_circle
+from adance.energies.rings import Rings
 
 
 class Toy(ExactDensity):

@@ -3,18 +3,21 @@
 from adance.energies.analytic import Density, ExactDensity, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
-from adance.energies.conditional import ConditionalEnergy, InpaintingEnergy, given, needs_condition, takes_condition
+from adance.energies.class_conditional import ClassConditionalMLP
+from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, eval_mode, evaluate
 from adance.energies.enumeration import Enumerated, enumerate_law, log_likelihood
 from adance.energies.frozen import freeze, refresh
 from adance.energies.hopfield import Hopfield
+from adance.energies.inpainting import InpaintingEnergy
 from adance.energies.ising import Ising, lattice
 from adance.energies.mixtures import FullGaussian, GaussianMixture
-from adance.energies.mlp import MLP, ClassConditionalMLP
+from adance.energies.mlp import MLP
 from adance.energies.pairwise import Pairwise
-from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel, Rings
+from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel
 from adance.energies.rbm import RBM, fit_visible_bias
+from adance.energies.rings import Rings
 from adance.energies.spectral import advance_power_iteration, power_iteration_held
 from adance.energies.targets import Banana, DoubleWell, Funnel
 

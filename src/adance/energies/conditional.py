@@ -1,4 +1,4 @@
-"""Conditional energies: of x, given a condition z or some of the coordinates.
+"""Conditional energies: of x, given a condition z.
 
 A conditional energy is called as ``energy(x, condition=z)``: its forward has a parameter named ``condition``. Log Z
 depends on z, so objectives that learn one constant (NCE) cannot be used.
@@ -6,10 +6,8 @@ depends on z, so objectives that learn one constant (NCE) cannot be used.
 
 import inspect
 
-import torch
 from torch import Tensor, nn
 
-from adance.energies.energy import Energy
 from adance.errors import InputError
 
 
@@ -40,31 +38,6 @@ class ConditionalEnergy(nn.Module):
             raise InputError(f"{len(x)} rows do not fit {len(self.z)} conditions: pass one, or one for each row")
         z = self.z.to(x.device)
         return self.energy(x, condition=z.repeat(len(x) // len(z), *[1] * (z.ndim - 1)))  # type: ignore[no-any-return]
-
-
-class InpaintingEnergy(nn.Module):
-    """``E`` with some coordinates held at given values, as an energy of the rest.
-
-    Any sampler of this energy samples from the conditional distribution of the rest. What it does to the kept
-    coordinates has no effect; :meth:`complete` restores their values at the end.
-
-    Args:
-        energy: The energy of whole events.
-        given: Values ``(B, *event)`` or ``(*event)``.
-        kept: Boolean mask that broadcasts against ``given``: coordinates to hold.
-    """
-
-    def __init__(self, energy: Energy, given: Tensor, kept: Tensor) -> None:
-        super().__init__()
-        self.energy, self.given, self.kept = energy, given, kept
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Energies ``(B,)`` of ``x`` ``(B, *event)``, its kept coordinates replaced."""
-        return self.energy(self.complete(x))
-
-    def complete(self, x: Tensor) -> Tensor:
-        """``x`` with the kept coordinates set to their given values."""
-        return torch.where(self.kept, self.given, x)
 
 
 def given(energy: nn.Module, z: Tensor | None) -> nn.Module:

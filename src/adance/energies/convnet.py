@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from adance.configurable import Configurable, remember_chosen
-from adance.energies.fast import FastConv2d
+from adance.energies.layers import FastConv2d
 from adance.energies.spectral import normalize_layers
 from adance.errors import InputError
 

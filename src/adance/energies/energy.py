@@ -27,6 +27,12 @@ def evaluate(energy: Energy, x: Tensor) -> Tensor:
     return values
 
 
+@torch.no_grad()
+def energies(energy: Energy, x: Tensor) -> Tensor:
+    """Energies ``(B,)`` of ``x`` ``(B, *event)`` without a graph."""
+    return evaluate(energy, x)
+
+
 def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
     """Energies ``(B,)`` and their gradients in ``x`` ``(B, *event)``, both detached; no weight gets a gradient."""
     if torch.compiler.is_compiling():  # it can trace this form of a gradient

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from adance.data.transforms import dequantize, level_bins
+from adance.data.dequantize import dequantize, level_bins
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
 from adance.energies.conditional import ConditionalEnergy, takes_condition
 from adance.training.run import Run
@@ -51,7 +51,7 @@ def density_base(run: Run) -> Density:
 def continuous_rows(run: Run, x: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Rows on which a density is defined, and what to add to their log-densities to convert them to the data's units.
 
-    Images with levels are dequantized as in training, see :func:`~adance.data.transforms.dequantize`: the density on a
+    Images with levels are dequantized as in training, see :func:`~adance.data.dequantize.dequantize`: the density on a
     level's bin, times the bin's volume, bounds the level's probability below (Theis et al. 2016), and the logarithm of
     that volume is what is added. Other rows stay as they are, and the transform's own determinant is added. Rows
     outside the box of the density get −∞.

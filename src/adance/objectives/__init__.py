@@ -4,8 +4,8 @@ from adance.objectives.adaptive import AdaBRM, AdaNCE
 from adance.objectives.adversarial import ACE, FCE
 from adance.objectives.contrastive import Contrastive
 from adance.objectives.denoising import DenoisingScoreMatching
-from adance.objectives.likelihood import ContrastiveDivergence, MaximumLikelihood, PersistentCD
 from adance.objectives.log_ratio import LogRatio
+from adance.objectives.maximum_likelihood import ContrastiveDivergence, MaximumLikelihood, PersistentCD
 from adance.objectives.nce import BRM, NCE, ConditionalNCE, ContrastiveRecipe, RankingNCE
 from adance.objectives.objective import LossOutput, Objective, Recipe, Setting
 from adance.objectives.score_matching import ScoreMatching

@@ -32,7 +32,7 @@ from adance.objectives.resolve import (
     resolve_start,
 )
 from adance.objectives.snapshot_recipe import SnapshotRecipe
-from adance.samplers.chain_starts import StartKind, check_starts
+from adance.samplers.persistent_chains import StartKind, check_starts
 
 A = TypeVar("A", bound="_Adaptive")
 

@@ -11,8 +11,8 @@ from adance.errors import InputError
 from adance.noises.refresh import Interval
 from adance.objectives.objective import Setting
 from adance.objectives.snapshot_recipe import SnapshotRecipe
-from adance.samplers.chain_starts import BUFFERED, StartKind
 from adance.samplers.kernel import Kernel
+from adance.samplers.persistent_chains import BUFFERED, StartKind
 
 Sampler = Kernel | Mapping[str, Any] | None
 """A kernel, some arguments of the default kernel, or ``None`` for the default kernel."""

@@ -6,10 +6,10 @@ from adance.energies.frozen import freeze
 from adance.noises.refresh import Interval, longest_interval
 from adance.noises.snapshot import Snapshot
 from adance.objectives.objective import ChainPlan, Setting, Site
-from adance.samplers.chain_starts import ChainStarts, StartKind, runs_since_noise
 from adance.samplers.defaults import default_start_law, warn_of_noise
 from adance.samplers.kernel import Kernel
 from adance.samplers.model_chains import ModelChains
+from adance.samplers.persistent_chains import ChainStarts, StartKind, runs_since_noise
 
 
 @dataclass(frozen=True)

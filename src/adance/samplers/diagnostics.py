@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, eval_mode
+from adance.energies.energy import Energy, energies, eval_mode
 from adance.errors import InputError
-from adance.samplers.adjusted import energies
 from adance.samplers.chains import Chains
 
 

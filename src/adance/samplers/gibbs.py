@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from adance.energies.binary import check_units, check_values, draw_units, unit_values
-from adance.energies.energy import Energy
+from adance.energies.energy import Energy, energies
 from adance.errors import InputError
-from adance.samplers.adjusted import energies, where_rows
 from adance.samplers.kernel import ChainState, Kernel, Step, StepInfo, check_settings
+from adance.samplers.rows import where_rows
 
 BlockUpdate = Callable[[Tensor, torch.Generator | None], Tensor]
 """``(x, generator) -> x'``: draws some coordinates given the others."""

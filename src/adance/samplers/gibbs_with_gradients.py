@@ -5,7 +5,7 @@ from torch import Tensor
 
 from adance.energies.binary import check_units, check_values, unit_values
 from adance.energies.energy import Energy, energy_and_gradient
-from adance.samplers.adjusted import metropolis_accept
+from adance.samplers.accept import metropolis_accept
 from adance.samplers.kernel import ChainState, Kernel, Step, check_settings
 
 

@@ -3,8 +3,10 @@
 from torch import Tensor
 
 from adance.energies.energy import Energy, energy_and_gradient
-from adance.samplers.adjusted import AdaptiveKernel, expand_rows, metropolis_accept
+from adance.samplers.accept import metropolis_accept
+from adance.samplers.adaptation import AdaptiveKernel
 from adance.samplers.kernel import ChainState, Step
+from adance.samplers.rows import expand_rows
 
 
 class MALA(AdaptiveKernel):

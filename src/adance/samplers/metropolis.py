@@ -7,9 +7,12 @@ from torch import Tensor
 
 from adance.configurable import Configurable
 from adance.energies import Density, Energy
+from adance.energies.energy import energies
 from adance.errors import InputError
-from adance.samplers.adjusted import AdaptiveKernel, energies, expand_rows, metropolis_accept
+from adance.samplers.accept import metropolis_accept
+from adance.samplers.adaptation import AdaptiveKernel
 from adance.samplers.kernel import ChainState, Kernel, Step, check_settings
+from adance.samplers.rows import expand_rows
 
 
 class RandomWalkMetropolis(AdaptiveKernel):

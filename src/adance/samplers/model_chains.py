@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from adance.energies import eval_mode, given, refresh
 from adance.energies.fast import chain_copy
-from adance.samplers.chain_starts import ChainStarts
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.langevin import Langevin
+from adance.samplers.persistent_chains import ChainStarts
 from adance.samplers.smc import Population
 
 

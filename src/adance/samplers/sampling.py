@@ -16,7 +16,7 @@ def sampling_steps(kernel: Kernel, training_runs: float | None = None) -> int:
     Args:
         kernel: The kernel, whose number of steps is that of one run in training.
         training_runs: Number of runs that most of training's chains have taken since they started at noise, see
-            :func:`~adance.samplers.chain_starts.runs_since_noise`.
+            :func:`~adance.samplers.persistent_chains.runs_since_noise`.
     """
     if kernel.exact:
         return MAX_RUNS * kernel.steps

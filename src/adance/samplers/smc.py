@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from adance.energies import eval_mode, evaluate, freeze, refresh
-from adance.samplers.adjusted import where_rows
-from adance.samplers.chain_starts import ReplayBuffer
+from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.resampling import finite_sample_share, longest_step
+from adance.samplers.rows import where_rows
 
 LogDensity = Callable[[Tensor], Tensor]
 

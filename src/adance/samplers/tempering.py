@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, evaluate
+from adance.energies.energy import Energy, energies, evaluate
 from adance.errors import InputError
-from adance.samplers.adjusted import energies, expand_rows
 from adance.samplers.kernel import ChainState, Kernel, StepInfo, check_settings
+from adance.samplers.rows import expand_rows
 
 
 class TemperingState(NamedTuple):

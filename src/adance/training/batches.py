@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from adance.data.dataset import Dataset
-from adance.data.transforms import dequantize
+from adance.data.dequantize import dequantize
 from adance.errors import InputError
 from adance.training.settings import Settings
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Gaussian
+from adance.energies.class_conditional import ClassConditionalMLP
 from adance.energies.conditional import given, takes_condition
-from adance.energies.mlp import ClassConditionalMLP
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 

@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from adance.data.dataset import Dataset
 from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
-from adance.energies.conditional import ConditionalEnergy, InpaintingEnergy, given, needs_condition, takes_condition
+from adance.energies.class_conditional import ClassConditionalMLP
+from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.energy import evaluate
 from adance.energies.fast import chain_copy
-from adance.energies.mlp import ClassConditionalMLP
+from adance.energies.inpainting import InpaintingEnergy
 from adance.errors import InputError
 from adance.randomness import check_seed
 from adance.samplers.chains import run_chains

@@ -1,45 +1,10 @@
-"""What Metropolis-adjusted kernels share: the decision, and step sizes that adapt in warm-up."""
+"""Adaptation: kernels whose step size adapts in warm-up, until proposals are accepted at a target rate."""
 
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, energy_and_gradient, evaluate
-from adance.samplers.kernel import ChainState, SplitKernel, Step, StepInfo, check_settings
-
-
-@torch.no_grad()
-def energies(energy: Energy, x: Tensor) -> Tensor:
-    """Energies ``(B,)`` of ``x`` ``(B, *event)`` without a graph."""
-    return evaluate(energy, x)
-
-
-def metropolis_accept(state: ChainState, u: Tensor, log_ratio: Tensor, **proposed: Tensor) -> Step:
-    """Accept proposals with probability ``min(1, e^log_ratio)`` (thesis 2.2).
-
-    Proposals whose energy is not finite, or whose ratio is NaN, are rejected.
-
-    Args:
-        state: The chains.
-        u: Uniform numbers ``(B,)``.
-        log_ratio: ``(B,)``.
-        proposed: Those values of the state that a proposal has for itself, among them ``x`` and ``energy``.
-    """
-    energy = proposed["energy"]
-    probability = torch.where(energy.isfinite() & ~log_ratio.isnan(), log_ratio.clamp(max=0).exp(), 0.0)
-    accepted = u < probability
-    moved = {name: where_rows(accepted, new, getattr(state, name)) for name, new in proposed.items()}
-    norm = state.gradient.flatten(1).norm(dim=1) if "gradient" in proposed else None
-    return state._replace(**moved), StepInfo(state.energy, norm, accepted, probability)
-
-
-def expand_rows(values: Tensor, x: Tensor) -> Tensor:
-    """One number, or one for each chain ``(B,)``, shaped to broadcast against ``x`` ``(B, *event)``."""
-    return values.view(-1, *[1] * (x.ndim - 1)) if values.ndim else values
-
-
-def where_rows(taken: Tensor, new: Tensor, old: Tensor) -> Tensor:
-    """Row by row, ``new`` where ``taken`` ``(B,)``, else ``old``."""
-    return torch.where(expand_rows(taken, new), new, old)
+from adance.energies.energy import Energy, energy_and_gradient
+from adance.samplers.kernel import ChainState, SplitKernel, StepInfo, check_settings
 
 
 class AdaptiveKernel(SplitKernel):

@@ -14,8 +14,8 @@ from adance.objectives.log_ratio import LogRatio
 from adance.objectives.objective import ChainPlan, Recipe, Setting, Site
 from adance.objectives.resolve import Sampler, resolve_buffer, resolve_pool, resolve_sampler, resolve_start
 from adance.objectives.snapshot_recipe import SnapshotRecipe
-from adance.samplers.chain_starts import StartKind, check_starts
 from adance.samplers.kernel import Kernel
+from adance.samplers.persistent_chains import StartKind, check_starts
 
 
 class _Likelihood(Recipe):

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from adance.energies.analytic import Density
 from adance.errors import InputError
 from adance.numbers import check_count, check_real
-from adance.samplers.adjusted import where_rows
-from adance.samplers.resampling import resampled_rows
+from adance.samplers.buffer import ReplayBuffer
+from adance.samplers.rows import where_rows
 
 StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
@@ -59,38 +59,6 @@ def runs_since_noise(kind: StartKind, rejuvenation: float) -> float | None:
     if rejuvenation == 0:
         return None
     return max(1.0, math.log1p(-OLDER_THAN_MOST) / math.log1p(-rejuvenation))
-
-
-class ReplayBuffer(nn.Module):
-    """The replay buffer (Du and Mordatch 2019): the ends of earlier chains, from which later ones continue.
-
-    A fixed number of chains ``(capacity, *event)``, on the device of the first samples.
-    """
-
-    samples: Tensor
-
-    def __init__(self, samples: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("samples", samples.clone())
-
-    def sample(self, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """``n`` distinct random slots ``(n,)`` and the chains in them ``(n, *event)``.
-
-        Raises:
-            InputError: ``n`` is more than the buffer holds.
-        """
-        if n > len(self.samples):
-            raise InputError(f"cannot draw {n} chains from a buffer of {len(self.samples)}: make it at least {n}")
-        slots = torch.randperm(len(self.samples), generator=generator, device=self.samples.device)[:n]
-        return slots, self.samples[slots]
-
-    def write(self, slots: Tensor, x: Tensor) -> None:
-        """Write ``x`` ``(n, *event)`` to ``slots``, as returned by :meth:`sample`."""
-        self.samples[slots] = x
-
-    def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
-        """Resample the chains with weights ``exp(log_weights)`` ``(capacity,)`` (systematic resampling)."""
-        self.samples.copy_(self.samples[resampled_rows(self.samples, log_weights, generator)])
 
 
 class ChainStarts(nn.Module):
