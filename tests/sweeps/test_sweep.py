@@ -117,8 +117,7 @@ def test_measures_of_an_evaluation_are_in_the_table(sweep, tmp_path):
 
 
 def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monkeypatch):
-    import sys
-    import types
+    from adance.commands import evaluate
 
     asked = []
 
@@ -133,8 +132,8 @@ def test_runs_are_evaluated_once_and_their_measures_chosen(sweep, tmp_path, monk
     def is_current(folder, argv):
         return argv in asked and (folder / "evaluation.json").exists()
 
-    command = types.SimpleNamespace(run=run, read=lambda argv: argv, is_current=is_current)
-    monkeypatch.setitem(sys.modules, "adance.commands.evaluate", command)
+    for name, stand_in in {"run": run, "read": lambda argv: argv, "is_current": is_current}.items():
+        monkeypatch.setattr(evaluate, name, stand_in)
     options = ["--over", "seed=0,1", "--evaluate", "fid", "--evaluate_with", "--n 50 --seed 3"]
     _, table, _ = sweep(*options)
     assert asked == [["--quiet", "--n", "50", "--seed", "3"]] * 2
