@@ -37,6 +37,8 @@ ROOT = Path(__file__).parent
 RESULTS = ROOT / "results" / "intervals"
 DOCS = ROOT.parent / "docs"
 STEPS, SHARES = 8000, (0.03125, 0.0625, 0.125, 0.1875, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
+EVALUATIONS = 32
+"""Checkpoints of a run, of which those at SHARES are evaluated."""
 LENGTHS = (30, 45, 60, 75, 90, 120, 150, 200, 300)
 QUICK_STEPS = 2000
 QUICK = (REFERENCE, "default-K5", "default-K10", "default-K50", "default-auto")
@@ -81,6 +83,13 @@ RECIPES: dict[str, Recipe] = {
     "default-K5": Recipe("default, K = 5", lambda: adance.AdaNCE(interval=5), {}),
     "default-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
     "default-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
+    "auto-T-K10": Recipe("K = 10, automatic T_r", lambda: adance.AdaNCE(ratio_temperature="auto"), {}),
+    "finish-K10": Recipe("K = 10, and K = 1 for the last 2 %", lambda: adance.AdaNCE(finish=0.02), {}),
+    "finish-K20": Recipe(
+        "K = 20, pools of one batch, and K = 1 for the last 5 %",
+        lambda: adance.AdaNCE(interval=20, pool=128, finish=0.05),
+        {},
+    ),
     "one-K20": Recipe("K = 20, one snapshot", lambda: adance.AdaNCE(interval=20, snapshots=1), {}),
     "one-K50": Recipe("K = 50, one snapshot", lambda: adance.AdaNCE(interval=50, snapshots=1), {}),
     "one-K200": Recipe("K = 200, one snapshot", lambda: adance.AdaNCE(interval=200, snapshots=1), {}),
@@ -164,25 +173,23 @@ def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         energy = adance.MLP(data.event_shape)
-    found, began = [], time.monotonic()
+    began, every = time.monotonic(), steps // EVALUATIONS
     with tempfile.TemporaryDirectory() as folder:
+        settings = settings_of(recipe, steps=steps, seed=seed, log_every=every, checkpoint_every=every)
+        out = Path(folder) / "run"
+        trainer = adance.Trainer(energy, recipe.objective(), data, settings, out, device="cpu", show_progress=False)
+        try:
+            trainer.fit()
+        except adance.DivergedError as error:
+            return {"diverged": str(error)}
+        spent = {row["step"]: row for row in trainer.folder.read_metrics()}
+        found = []
         for share in SHARES:
-            until, out = int(share * steps), Path(folder) / "run"
-            if found:
-                trainer = adance.Trainer.resume(out, steps=until, device="cpu", show_progress=False)
-            else:
-                settings = settings_of(recipe, steps=until, seed=seed)
-                options: dict[str, Any] = {"device": "cpu", "show_progress": False}
-                trainer = adance.Trainer(energy, recipe.objective(), data, settings, out, **options)
-            try:
-                run = trainer.fit()
-            except adance.DivergedError as error:
-                return {"diverged": str(error)}
+            until = round(share * EVALUATIONS) * every
             # what a run was trained with differs between recipes; what it is judged by does not
-            run = replace(run, kernel=short_run())
-            spent = run.folder.read_metrics()[-1]
-            cost = {"step": until, "gradients": spent["energy_gradients"], "seconds": spent["seconds"]}
-            found.append({**cost, **look(judge, run, data)})
+            run = replace(adance.load(out, step=until), kernel=short_run())
+            cost = {"gradients": spent[until]["energy_gradients"], "seconds": spent[until]["seconds"]}
+            found.append({"step": until, **cost, **look(judge, run, data)})
         return {
             "curve": found,
             "gradients": found[-1]["gradients"],
@@ -194,7 +201,7 @@ def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
 
 def settings_of(recipe: Recipe, **others: Any) -> adance.Settings:
     """The loop of a recipe."""
-    return adance.Settings(**{"sample_every": 0, "log_every": 250, **recipe.loop, **others})
+    return adance.Settings(**{"sample_every": 0, **recipe.loop, **others})
 
 
 def look(judge: Judge, run: adance.Run, data: Dataset) -> dict[str, Any]:
