@@ -59,6 +59,11 @@ def thesis(interval: int, steps: int = 30) -> adance.AdaNCE:
     return adance.AdaNCE(short_run(steps), interval=interval, ratio_temperature=1.0, margin=0.0, pool=0)
 
 
+def pinned(sampler: adance.Langevin | None = None, **settings: Any) -> adance.AdaNCE:
+    """The default but for T_r, which was 0.005 for all images when these recipes were run."""
+    return adance.AdaNCE(sampler, ratio_temperature=0.005, **settings)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """An objective, the settings of the loop that differ from the default, and the steps of a whole run."""
@@ -77,40 +82,40 @@ RECIPES: dict[str, Recipe] = {
         {"decay_after": 200, "ema": 0.99},
         steps=800,
     ),
-    "default-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
-    "default-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(interval=50), {}),
-    "default-K20": Recipe("default, K = 20", lambda: adance.AdaNCE(interval=20), {}),
-    "default-K5": Recipe("default, K = 5", lambda: adance.AdaNCE(interval=5), {}),
-    "default-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
-    "default-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
-    "auto-T-K10": Recipe("K = 10, automatic T_r", lambda: adance.AdaNCE(ratio_temperature="auto"), {}),
-    "finish-K10": Recipe("K = 10, and K = 1 for the last 2 %", lambda: adance.AdaNCE(finish=0.02), {}),
+    "default-K10": Recipe("default, K = 10", lambda: pinned(), {}),
+    "default-K50": Recipe("default, K = 50", lambda: pinned(interval=50), {}),
+    "default-K20": Recipe("default, K = 20", lambda: pinned(interval=20), {}),
+    "default-K5": Recipe("default, K = 5", lambda: pinned(interval=5), {}),
+    "default-K200": Recipe("default, K = 200", lambda: pinned(interval=200), {}),
+    "default-auto": Recipe("default, auto", lambda: pinned(interval="auto"), {}),
+    "auto-T-K10": Recipe("default, K = 10, automatic T_r", lambda: adance.AdaNCE(), {}),
+    "finish-K10": Recipe("K = 10, and K = 1 for the last 2 %", lambda: pinned(finish=0.02), {}),
     "finish-K20": Recipe(
         "K = 20, pools of one batch, and K = 1 for the last 5 %",
-        lambda: adance.AdaNCE(interval=20, pool=128, finish=0.05),
+        lambda: pinned(interval=20, pool=128, finish=0.05),
         {},
     ),
-    "one-K20": Recipe("K = 20, one snapshot", lambda: adance.AdaNCE(interval=20, snapshots=1), {}),
-    "one-K50": Recipe("K = 50, one snapshot", lambda: adance.AdaNCE(interval=50, snapshots=1), {}),
-    "one-K200": Recipe("K = 200, one snapshot", lambda: adance.AdaNCE(interval=200, snapshots=1), {}),
-    "two-K50": Recipe("K = 50, two snapshots", lambda: adance.AdaNCE(interval=50, snapshots=2), {}),
-    "five-K50": Recipe("K = 50, five snapshots", lambda: adance.AdaNCE(interval=50, snapshots=5), {}),
-    "three-K10": Recipe("K = 10, three snapshots", lambda: adance.AdaNCE(snapshots=3), {}),
-    "three-auto": Recipe("auto, three snapshots", lambda: adance.AdaNCE(interval="auto", snapshots=3), {}),
-    "slow-adam-K10": Recipe("default, K = 10, Adam's β₂ = 0.999", lambda: adance.AdaNCE(), SLOW_ADAM),
+    "one-K20": Recipe("K = 20, one snapshot", lambda: pinned(interval=20, snapshots=1), {}),
+    "one-K50": Recipe("K = 50, one snapshot", lambda: pinned(interval=50, snapshots=1), {}),
+    "one-K200": Recipe("K = 200, one snapshot", lambda: pinned(interval=200, snapshots=1), {}),
+    "two-K50": Recipe("K = 50, two snapshots", lambda: pinned(interval=50, snapshots=2), {}),
+    "five-K50": Recipe("K = 50, five snapshots", lambda: pinned(interval=50, snapshots=5), {}),
+    "three-K10": Recipe("K = 10, three snapshots", lambda: pinned(snapshots=3), {}),
+    "three-auto": Recipe("auto, three snapshots", lambda: pinned(interval="auto", snapshots=3), {}),
+    "slow-adam-K10": Recipe("default, K = 10, Adam's β₂ = 0.999", lambda: pinned(), SLOW_ADAM),
     "slow-adam-K50": Recipe(
-        "K = 50, one snapshot, Adam's β₂ = 0.999", lambda: adance.AdaNCE(interval=50, snapshots=1), SLOW_ADAM
+        "K = 50, one snapshot, Adam's β₂ = 0.999", lambda: pinned(interval=50, snapshots=1), SLOW_ADAM
     ),
-    "K20-one-batch": Recipe("K = 20, pools of one batch", lambda: adance.AdaNCE(interval=20, pool=128), {}),
+    "K20-one-batch": Recipe("K = 20, pools of one batch", lambda: pinned(interval=20, pool=128), {}),
     "short-K1": Recipe(
         "K = 1 with 3-step chains: the budget of K = 10", lambda: adance.AdaNCE(short_run(3), interval=1), {}
     ),
-    "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: adance.AdaNCE(interval=50, margin=0.01), {}),
-    "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: adance.AdaNCE(interval=5, margin=0.01), {}),
-    "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: adance.AdaNCE(), THESIS_LOOP),
+    "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: pinned(interval=50, margin=0.01), {}),
+    "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: pinned(interval=5, margin=0.01), {}),
+    "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: pinned(), THESIS_LOOP),
     "default-K1": Recipe("default, K = 1", lambda: adance.AdaNCE(interval=1), {}),
     "long-thesis-K1": Recipe("thesis, K = 1, chains of 100 steps", lambda: thesis(1, 100), THESIS_LOOP),
-    "long-default-K10": Recipe("default, K = 10, chains of 100 steps", lambda: adance.AdaNCE(short_run(100)), {}),
+    "long-default-K10": Recipe("default, K = 10, chains of 100 steps", lambda: pinned(short_run(100)), {}),
     "thesis-K50": Recipe("thesis, K = 50", lambda: thesis(50), THESIS_LOOP),
     "thesis-K10": Recipe("thesis, K = 10", lambda: thesis(10), THESIS_LOOP),
 }

@@ -17,8 +17,8 @@ interval K                     10                    50
 K of reweighted chains         auto                  auto
 pool (0 if conditional)        batch·⌈K/10⌉          batch·⌈K/10⌉
 buffer                         5,000 chains, or as many as run at a time
-T of the ratio, bounded        0.005                 0.01 of the chain's
-weights, centered
+T of the ratio, bounded        auto (0.005 without   0.01 of the chain's
+weights, centered              Langevin chains)
 T of the ratio, reweighted     the chain's           the chain's
 snapshots at a fixed K > 10    3                     1
 share of the steps with K = 1  0                     0
@@ -56,8 +56,7 @@ class Defaults:
         sampler: Class path and arguments of the kernel.
         rejuvenation: R.
         interval: K.
-        ratio_temperature: T of a centered ratio with bounded weights.
-        in_chain_units: Whether that T is in units of the chain's temperature.
+        ratio_temperature: T of a centered ratio with bounded weights, in units of the chain's; ``None`` for ``auto``.
         long_snapshots: Snapshots at a long interval.
         finish: Share of the steps, at the end, with an interval of 1.
     """
@@ -68,8 +67,7 @@ class Defaults:
     sampler: Mapping[str, Any]
     rejuvenation: float
     interval: int
-    ratio_temperature: float
-    in_chain_units: bool
+    ratio_temperature: float | None
     long_snapshots: int
     finish: float
 
@@ -81,8 +79,7 @@ IMAGES = Defaults(
     sampler={"class_path": "adance.Langevin", "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005}},
     rejuvenation=0.25,
     interval=10,
-    ratio_temperature=0.005,
-    in_chain_units=False,
+    ratio_temperature=None,
     long_snapshots=3,
     finish=0.0,
 )
@@ -95,7 +92,6 @@ VECTORS = Defaults(
     rejuvenation=0.02,
     interval=50,
     ratio_temperature=0.01,
-    in_chain_units=True,
     long_snapshots=1,
     finish=0.0,
 )

@@ -17,8 +17,8 @@ RatioTemperature = float | Literal["auto"]
 DESCENT_SHARE = 0.2
 """With ``auto``, T in units of the energy that one step of the noise's chains descends."""
 
-BOUNDS = 1e-4, 1.0
-"""Smallest and largest T with ``auto``; without the upper one, steep energies would be moved by ever larger steps."""
+BOUNDS = 0.005, 10.0
+"""Smallest and largest T with ``auto``. A small MLP needs the lower one, where a fifth of the descent is less."""
 
 
 def check_ratio_temperature(temperature: object) -> None:
@@ -38,7 +38,7 @@ class LogRatio(Configurable, nn.Module):
 
     Args:
         temperature: T ≥ 0; at 0 the loss is its limit for T → 0. ``auto``: a fifth of the energy that one step of the
-            noise's chains descends, so that T follows the scale of the energy; see :meth:`follow`.
+            noise's chains descends, at least 0.005, so that T follows the scale of the energy; see :meth:`follow`.
         constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c minimizes the loss of the
             batch, without a gradient. ``margin``: c = δ/T: the loss lowers E_θ on data until it is δ below E_n, and
             raises it on noise only where it is more than δ below E_n.

@@ -9,9 +9,11 @@ from adance.contrasts.bregman import Bregman
 from adance.defaults import BUFFER, LONG_INTERVAL, defaults_of
 from adance.errors import InputError
 from adance.noises.refresh import Interval
+from adance.objectives.log_ratio import BOUNDS, RatioTemperature
 from adance.objectives.objective import Setting
 from adance.objectives.snapshot_recipe import SnapshotRecipe
 from adance.samplers.kernel import Kernel
+from adance.samplers.langevin import Langevin
 from adance.samplers.persistent_chains import BUFFERED, StartKind
 
 Sampler = Kernel | Mapping[str, Any] | None
@@ -95,7 +97,9 @@ def resolve_finish(interval: Interval, setting: Setting) -> float:
     return 0.0 if interval == 1 else defaults_of(setting.event_shape).finish
 
 
-def resolve_ratio_temperature(contrast: Bregman, center: bool, snapshot: SnapshotRecipe, setting: Setting) -> float:
+def resolve_ratio_temperature(
+    contrast: Bregman, center: bool, snapshot: SnapshotRecipe, setting: Setting
+) -> RatioTemperature:
     """T of the ratio."""
     chains = snapshot.sampler.temperature
     if snapshot.start == "reweighted":
@@ -104,8 +108,10 @@ def resolve_ratio_temperature(contrast: Bregman, center: bool, snapshot: Snapsho
         return 1.0
     if not center or snapshot.interval == 1:
         return chains
-    column = defaults_of(setting.event_shape)
-    return column.ratio_temperature * chains if column.in_chain_units else column.ratio_temperature
+    temperature = defaults_of(setting.event_shape).ratio_temperature
+    if temperature is None:
+        return "auto" if isinstance(snapshot.sampler, Langevin) else BOUNDS[0]
+    return temperature * chains
 
 
 def resolve_snapshots(contrast: Bregman, center: bool, interval: Interval, pool: int, setting: Setting) -> int:
