@@ -110,8 +110,8 @@ RECIPES: dict[str, Recipe] = {
     "short-K1": Recipe(
         "K = 1 with 3-step chains: the budget of K = 10", lambda: adance.AdaNCE(short_run(3), interval=1), {}
     ),
-    "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: pinned(interval=50, margin=0.01), {}),
-    "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: pinned(interval=5, margin=0.01), {}),
+    "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: adance.AdaNCE(interval=50, margin=0.01), {}),
+    "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: adance.AdaNCE(interval=5, margin=0.01), {}),
     "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: pinned(), THESIS_LOOP),
     "default-K1": Recipe("default, K = 1", lambda: adance.AdaNCE(interval=1), {}),
     "long-thesis-K1": Recipe("thesis, K = 1, chains of 100 steps", lambda: thesis(1, 100), THESIS_LOOP),
