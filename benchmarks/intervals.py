@@ -39,6 +39,11 @@ DOCS = ROOT.parent / "docs"
 STEPS, SHARES = 8000, (0.03125, 0.0625, 0.125, 0.1875, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0)
 EVALUATIONS = 32
 """Checkpoints of a run, of which those at SHARES are evaluated."""
+CONTROL = (
+    *("default-K1", "budget-K1", "thesis-K1", "auto-T-K10"),
+    *("default-K10", "default-K20", "default-K50", "default-auto", "finish-K20"),
+)
+"""Recipes compared with K = 1 in the same loop, the first of them."""
 LENGTHS = (30, 45, 60, 75, 90, 120, 150, 200, 300)
 QUICK_STEPS = 2000
 QUICK = (REFERENCE, "default-K5", "default-K10", "default-K50", "default-auto")
@@ -82,13 +87,13 @@ RECIPES: dict[str, Recipe] = {
         {"decay_after": 200, "ema": 0.99},
         steps=800,
     ),
-    "default-K10": Recipe("default, K = 10", lambda: pinned(), {}),
+    "default-K10": Recipe("K = 10, T_r = 0.005", lambda: pinned(), {}),
     "default-K50": Recipe("default, K = 50", lambda: pinned(interval=50), {}),
     "default-K20": Recipe("default, K = 20", lambda: pinned(interval=20), {}),
     "default-K5": Recipe("default, K = 5", lambda: pinned(interval=5), {}),
     "default-K200": Recipe("default, K = 200", lambda: pinned(interval=200), {}),
     "default-auto": Recipe("default, auto", lambda: pinned(interval="auto"), {}),
-    "auto-T-K10": Recipe("default, K = 10, automatic T_r", lambda: adance.AdaNCE(), {}),
+    "auto-T-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
     "finish-K10": Recipe("K = 10, and K = 1 for the last 2 %", lambda: pinned(finish=0.02), {}),
     "finish-K20": Recipe(
         "K = 20, pools of one batch, and K = 1 for the last 5 %",
@@ -113,7 +118,7 @@ RECIPES: dict[str, Recipe] = {
     "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: adance.AdaNCE(interval=50, margin=0.01), {}),
     "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: adance.AdaNCE(interval=5, margin=0.01), {}),
     "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: pinned(), THESIS_LOOP),
-    "default-K1": Recipe("default, K = 1", lambda: adance.AdaNCE(interval=1), {}),
+    "default-K1": Recipe("K = 1 in the default's loop, 8,000 steps", lambda: adance.AdaNCE(interval=1), {}),
     "long-thesis-K1": Recipe("thesis, K = 1, chains of 100 steps", lambda: thesis(1, 100), THESIS_LOOP),
     "long-default-K10": Recipe("default, K = 10, chains of 100 steps", lambda: pinned(short_run(100)), {}),
     "thesis-K50": Recipe("thesis, K = 50", lambda: thesis(50), THESIS_LOOP),
@@ -147,6 +152,9 @@ def main() -> None:
         text = figures.table(found, TITLES, STEPS, figures.times(source))
         print(f"{source}\n{text}")
         put_between_markers(DOCS / "long-intervals-appendix.md", text, BEGIN.format(source), END)
+        text = figures.control(found, TITLES, CONTROL)
+        print(f"{source}\n{text}")
+        put_between_markers(DOCS / "long-intervals.md", text, BEGIN.format(f"control of {source}"), END)
     figures.draw(DOCS / "images" / "intervals.png", by_source, TITLES)
 
 

@@ -33,6 +33,14 @@ HEADER = (
     "seconds to it",
 )
 
+CONTROL_HEADER = (
+    "recipe",
+    "seeds",
+    "final distance",
+    "relative to K = 1 in the same loop, 90 %",
+    "gradients, millions",
+)
+
 
 def table(
     found: Mapping[str, Rows], titles: Mapping[str, str], steps: int, times: Mapping[str, float] | None = None
@@ -65,6 +73,20 @@ def table(
         lines.append("| " + " | ".join(cells) + " |")
     floors = sorted({f"{row['floor']:.1f}" for rows in found.values() for row in done(rows)})
     return "\n".join([*lines, "", f"{steps:,} steps; training images to held-out ones: {', '.join(floors)}."])
+
+
+def control(found: Mapping[str, Rows], titles: Mapping[str, str], names: Sequence[str]) -> str:
+    """Markdown: distances at the very end, relative to those of K = 1 in the same loop, the first of ``names``."""
+    lines = ["| " + " | ".join(CONTROL_HEADER) + " |", "|---|" + "---:|" * (len(CONTROL_HEADER) - 1)]
+    reference = [distance(row["curve"][-1]) for row in done(found[names[0]])]
+    for name in names:
+        rows = done(found[name])
+        if rows:
+            final = [distance(row["curve"][-1]) for row in rows]
+            gradients = f"{statistics.mean(row['gradients'] for row in rows) / 1e6:.1f}"
+            cells = (titles[name], f"{len(rows)}", spread(final), relative(final, reference), gradients)
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def times(source: str) -> dict[str, float]:
