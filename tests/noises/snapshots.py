@@ -19,11 +19,13 @@ def snapshot(
     pool=0,
     buffer=200,
     snapshots=1,
+    finish=0.0,
+    steps=None,
     generator=None,
     options=None,
 ):
-    recipe = SnapshotRecipe(sampler, start, rejuvenation, interval, pool, buffer, snapshots)
-    setting = Setting(tuple(data.shape[1:]), batch)
+    recipe = SnapshotRecipe(sampler, start, rejuvenation, interval, pool, buffer, snapshots, finish)
+    setting = Setting(tuple(data.shape[1:]), batch, steps=steps)
     return recipe.build(Site(energy, data, setting, generator, None, options or ChainOptions()))
 
 

@@ -97,6 +97,33 @@ def test_state_goes_on_exactly():
         assert torch.equal(one.sample(4, DATA, seed(3)).x, two.sample(4, DATA, seed(3)).x)
 
 
+@pytest.mark.parametrize("snapshots", [1, 3])
+def test_a_finished_run_that_gets_more_steps_draws_from_a_new_pool(snapshots):
+    settings = {"batch": 4, "start": "noise", "pool": 12, "snapshots": snapshots, "interval": 5, "finish": 0.3}
+    energy = net()
+
+    def train(noise, steps):
+        for step in steps:
+            drawn = noise.sample(4, DATA, seed(step))
+            x = torch.cat([DATA, drawn.x])
+            if drawn.taken:
+                assert torch.equal(noise.energy(x, drawn), noise.energy(x))
+            move(energy, step)
+            noise.after_step(energy, step, UNSEEN)
+        return noise
+
+    done = train(snapshot(energy, DATA, MALA(steps=2), steps=21, **settings), range(1, 22))
+    assert done.is_model
+    longer = snapshot(energy, DATA, MALA(steps=2), steps=60, **settings)
+    longer.load_state_dict(done.state_dict())
+    train(longer, [22])
+    longer.sample(4, DATA, seed(23))
+    assert not longer.is_model
+    assert len(longer.pool) == 12
+    assert not longer.pool.energies_known
+    train(longer, range(23, 40))
+
+
 def test_bad_settings_are_refused():
     for settings in ({"snapshots": 0}, {"snapshots": 1.5}, {"snapshots": 2, "pool": 0}):
         for make in (lambda **settings: mixture(net(), **settings), AdaNCE):

@@ -12,7 +12,7 @@ from adance.contrasts import Logistic
 from adance.energies.frozen import freeze
 from adance.noises import Noise, NoiseSample
 from adance.objectives.contrastive import Contrastive
-from adance.objectives.live_rows import bucket_size, drop_negligible
+from adance.objectives.live_rows import LiveRows, bucket_size, drop_negligible
 from adance.objectives.log_ratio import LogRatio
 
 
@@ -137,3 +137,19 @@ def test_commands_flush_denormals_on_all_threads_until_they_end() -> None:
     code = f"import torch; torch.set_num_threads(2)\n{FLUSHES}"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.split() == ["0.0", "True"]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 9])
+def test_energies_of_double_precision(rows):
+    energy = adance.ConvNet((1, 8, 8)).double().eval()
+    x = torch.randn(rows, 1, 8, 8, dtype=torch.float64)
+    weights = torch.eye(rows, dtype=torch.float64)[0]
+    (weights @ energy(x)).backward()
+    expected = [parameter.grad.clone() for parameter in energy.parameters()]
+    live_rows = LiveRows()
+    live_rows.share.fill_(0.1)
+    energy.zero_grad()
+    out = live_rows.evaluate(energy, x)
+    out.connect(weights @ out.energies).backward()
+    for parameter, gradient in zip(energy.parameters(), expected, strict=True):
+        assert torch.allclose(parameter.grad, gradient)

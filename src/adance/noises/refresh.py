@@ -60,10 +60,11 @@ class RefreshRule:
     def due(self, step: int, separation: Separation) -> bool:
         """Whether to refresh after optimizer step number ``step``, counted from 1, whose batch has this ``separation``.
 
-        With ``auto`` it waits for the device.
+        With ``auto`` it waits for the device. It is due after the first step of a finished run that gets more steps:
+        what the snapshot had before its last steps is out of date.
         """
-        self.finishing = self.last is not None and step >= self.last
-        stale = self.finishing or (self.adaptive and self._is_stale(separation))
+        finished, self.finishing = self.finishing, self.last is not None and step >= self.last
+        stale = self.finishing or finished or (self.adaptive and self._is_stale(separation))
         self.age += 1
         due = stale or (self.age >= self.interval if self.adaptive else step % self.interval == 0)
         if due:

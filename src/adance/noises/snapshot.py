@@ -158,10 +158,13 @@ class Snapshot(Noise):
 
     def after_step(self, energy: nn.Module, step: int, separation: Separation) -> None:
         """Refresh the snapshot if that is due."""
+        was_finishing = self.rule.finishing
         if not self.rule.due(step, separation):
             return
-        # the newest snapshot takes the place of the oldest; one that no sample came from is dropped
-        if self.snapshots > 1 and not (self._refreshed or self.rule.finishing):
+        # the newest snapshot takes the place of the oldest; one that the pool has no samples of is dropped
+        if was_finishing:
+            self._kept = 0
+        elif self.snapshots > 1 and not (self._refreshed or self.rule.finishing):
             refresh(self.earlier[self._kept % (self.snapshots - 1)], self.frozen)
             self._kept += 1
         refresh(self.frozen, energy)

@@ -74,7 +74,7 @@ class LiveRows(nn.Module):
             (weights,) = torch.autograd.grad(loss, leaf, retain_graph=True)
             weights = drop_negligible(weights)
             live = int(weights.count_nonzero())
-            self.share.lerp_(weights.new_tensor(live / len(x)), 1 - MEMORY)
+            self.share.lerp_(self.share.new_tensor(live / len(x)), 1 - MEMORY)
             rows = weights.abs().topk(bucket_size(live, len(x))).indices.sort().values if few else slice(None)
             product = (evaluate(energy, x[rows]) if few else energies) @ weights[rows]
             return loss + (product - product.detach())

@@ -166,12 +166,15 @@ class SplitKernel(Kernel):
 
 
 def check_settings(kernel: Kernel, ranges: Mapping[str, Range] = RANGES, **settings: float | None) -> None:
-    """Check that the settings of ``kernel`` are finite and in their ``ranges``; ``None`` is not checked.
+    """Check that the settings of ``kernel`` are finite and in their ``ranges``, or ``None`` if its constructor says so.
 
     Raises:
         InputError: A setting is not.
     """
+    known = parameters(type(kernel))
     for name, value in settings.items():
         wanted, holds = ranges[name]
-        if value is not None and not (math.isfinite(value) and holds(value)):
+        if value is None and name in known and accepts(known[name].hint, None):
+            continue
+        if value is None or not (math.isfinite(value) and holds(value)):
             raise InputError(f"{type(kernel).__name__} needs a finite {name} {wanted}, got {name}={value}")
