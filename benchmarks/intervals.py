@@ -94,9 +94,9 @@ RECIPES: dict[str, Recipe] = {
     "default-K200": Recipe("default, K = 200", lambda: pinned(interval=200), {}),
     "default-auto": Recipe("default, auto", lambda: pinned(interval="auto"), {}),
     "auto-T-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
-    "finish-K10": Recipe("K = 10, and K = 1 for the last 2 %", lambda: pinned(finish=0.02), {}),
+    "finish-K10": Recipe("K = 10, then K = 1 for 2 %", lambda: pinned(finish=0.02), {}),
     "finish-K20": Recipe(
-        "K = 20, pools of one batch, and K = 1 for the last 5 %",
+        "K = 20, then K = 1 for 5 %",
         lambda: pinned(interval=20, pool=128, finish=0.05),
         {},
     ),

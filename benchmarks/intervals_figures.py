@@ -12,8 +12,14 @@ from matplotlib.figure import Figure
 Rows = Sequence[Mapping[str, Any]]
 """The results of one recipe, one for each seed."""
 
-REFERENCE, LONGER, DRAWN = "thesis-K1", "long-", 8
+REFERENCE, LONGER = "thesis-K1", "long-"
 """The recipe that others are compared with, and how names of those with chains of 100 steps begin."""
+
+DRAWN = (
+    *(REFERENCE, "default-K1", "budget-K1", "auto-T-K10"),
+    *("default-K10", "default-K50", "default-auto", "finish-K20"),
+)
+"""Recipes in the picture."""
 
 TIMES = Path(__file__).parent / "results" / "intervals-time.json"
 """Seconds a step, by set of images and recipe; from benchmarks/intervals_time.py."""
@@ -172,10 +178,10 @@ def cost(rows: Rows, reference: Sequence[float], seconds: float | None) -> tuple
 
 def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mapping[str, str]) -> None:
     """Quality against energy gradients along training, means over seeds, one panel a set of images."""
-    figure = Figure(figsize=(5.2 * len(by_source), 5.2), layout="constrained")
+    figure = Figure(figsize=(5.8 * len(by_source), 5.4), layout="constrained")
     axes = figure.subplots(1, len(by_source), squeeze=False)[0]
     for axis, (source, found) in zip(axes, by_source.items(), strict=True):
-        for number, name in enumerate(list(found)[:DRAWN]):
+        for number, name in enumerate(DRAWN):
             if not done(found[name]):
                 continue
             curve = mean_curve(found[name])
@@ -188,5 +194,5 @@ def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mappin
             axis.axhline(goal, color="black", lw=0.8, ls=":")
         axis.set(xscale="log", yscale="log", xlabel="energy gradients", ylabel="Fréchet distance", title=source)
         axis.grid(alpha=0.3, which="both")
-        axis.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+        axis.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
     figure.savefig(path, dpi=110)
