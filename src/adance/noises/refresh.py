@@ -60,8 +60,8 @@ class RefreshRule:
     def due(self, step: int, separation: Separation) -> bool:
         """Whether to refresh after optimizer step number ``step``, counted from 1, whose batch has this ``separation``.
 
-        With ``auto`` it waits for the device. It is due after the first step of a finished run that gets more steps:
-        what the snapshot had before its last steps is out of date.
+        With ``auto`` it waits for the device. A finished run that gets more steps refreshes after the first of them,
+        since its pool is older than the last phase.
         """
         finished, self.finishing = self.finishing, self.last is not None and step >= self.last
         stale = self.finishing or finished or (self.adaptive and self._is_stale(separation))

@@ -145,8 +145,9 @@ class Contrastive(Objective):
         value = value if term is None else value + term
         if self.energy_penalty > 0:
             value = value + self.energy_penalty * (energies[:n].square().mean() + energies[n:].square().mean())
-        with power_iteration_held(energy), _exact_float32(both):
-            value = evaluated.connect(value)
+        if evaluated.connect is not None:
+            with power_iteration_held(energy), _exact_float32(both):
+                value = evaluated.connect(value)
         metrics = lambda: self._metrics(textbook, detached, d.detach(), n)  # noqa: E731
         return LossOutput(value, detached[:n], detached[n:], metrics, self._separation(d.detach(), d_data.detach(), n))
 

@@ -37,11 +37,12 @@ class Evaluated:
 
     Attributes:
         energies: The energies ``(N,)`` that the loss is computed from.
-        connect: Gives a loss of these energies the gradient of the energy's parameters.
+        connect: Gives a loss of these energies the gradient of the energy's parameters, if they have no graph of their
+            own.
     """
 
     energies: Tensor
-    connect: Callable[[Tensor], Tensor]
+    connect: Callable[[Tensor], Tensor] | None = None
 
 
 class LiveRows(nn.Module):
@@ -64,7 +65,7 @@ class LiveRows(nn.Module):
             energies = evaluate(energy, x)
             if energies.requires_grad:
                 energies.register_hook(drop_negligible)  # type: ignore[no-untyped-call]
-            return Evaluated(energies, lambda loss: loss)
+            return Evaluated(energies)
         few = bool(self.share <= FEW)
         with torch.set_grad_enabled(not few):
             energies = evaluate(energy, x)
