@@ -41,7 +41,8 @@ EVALUATIONS = 32
 """Checkpoints of a run, of which those at SHARES are evaluated."""
 CONTROL = (
     *("default-K1", "budget-K1", "thesis-K1", "auto-T-K10"),
-    *("default-K10", "default-K20", "default-K50", "default-auto", "finish-K20"),
+    *("auto-T-K50", "auto-T-K200", "auto-T-auto"),
+    *("default-K10", "default-K20", "default-K50", "default-K200", "default-auto", "finish-K20"),
 )
 """Recipes compared with K = 1 in the same loop, the first of them."""
 LENGTHS = (30, 45, 60, 75, 90, 120, 150, 200, 300)
@@ -88,12 +89,15 @@ RECIPES: dict[str, Recipe] = {
         steps=800,
     ),
     "default-K10": Recipe("K = 10, T_r = 0.005", lambda: pinned(), {}),
-    "default-K50": Recipe("default, K = 50", lambda: pinned(interval=50), {}),
-    "default-K20": Recipe("default, K = 20", lambda: pinned(interval=20), {}),
-    "default-K5": Recipe("default, K = 5", lambda: pinned(interval=5), {}),
-    "default-K200": Recipe("default, K = 200", lambda: pinned(interval=200), {}),
-    "default-auto": Recipe("default, auto", lambda: pinned(interval="auto"), {}),
+    "default-K50": Recipe("K = 50, T_r = 0.005", lambda: pinned(interval=50), {}),
+    "default-K20": Recipe("K = 20, T_r = 0.005", lambda: pinned(interval=20), {}),
+    "default-K5": Recipe("K = 5, T_r = 0.005", lambda: pinned(interval=5), {}),
+    "default-K200": Recipe("K = 200, T_r = 0.005", lambda: pinned(interval=200), {}),
+    "default-auto": Recipe("auto, T_r = 0.005", lambda: pinned(interval="auto"), {}),
     "auto-T-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
+    "auto-T-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(interval=50), {}),
+    "auto-T-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
+    "auto-T-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
     "finish-K10": Recipe("K = 10, then K = 1 for 2 %", lambda: pinned(finish=0.02), {}),
     "finish-K20": Recipe(
         "K = 20, then K = 1 for 5 %",

@@ -60,3 +60,15 @@ def test_a_conditional_energy_is_reckoned_as_one_of_a_class():
     one = speed.gradient_flops(of_class, x)
     assert one == pytest.approx(speed.gradient_flops(of_class, x[:1]))
     assert speed.gradient_flops(energy, x) == pytest.approx(10 * one)
+
+
+@pytest.mark.parametrize(("bfloat16", "fast"), [(0.5, True), (0.9, False), (2.0, False)])
+def test_bfloat16_is_fast_on_a_processor_if_its_products_are(bfloat16, fast, monkeypatch):
+    seconds = {torch.float32: 1.0, torch.bfloat16: bfloat16}
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: True)
+    monkeypatch.setattr(speed, "_product_seconds", seconds.get)
+    speed.has_fast_bfloat16.cache_clear()
+    try:
+        assert speed.has_fast_bfloat16(torch.device("cpu")) is fast
+    finally:
+        speed.has_fast_bfloat16.cache_clear()

@@ -1,9 +1,11 @@
 """Whether to compile the chains of a run, and in which type they compute."""
 
 import logging
+import timeit
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
@@ -25,6 +27,12 @@ MIN_SECONDS_SAVED = 60.0
 
 SAVINGS = {"cpu": (3e-4, 2e11), "cuda": (2e-3, 2e13)}
 """What compiling saves: seconds per step of a chain, plus its arithmetic at this many operations per second."""
+
+MIN_SPEEDUP = 1.2
+"""``auto`` uses bfloat16 if its products are this many times as fast as those of float32."""
+
+PRODUCT, PRODUCTS = 512, 10
+"""Size of the matrices, and number of products, by which that is measured."""
 
 
 def chain_options(
@@ -102,8 +110,21 @@ def _dtype(choice: str, kernel: Kernel, compiled: bool, x: Tensor) -> torch.dtyp
     return torch.bfloat16 if choice == "bfloat16" else None
 
 
+@cache
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether the device multiplies matrices of bfloat16 faster than of float32."""
+    """Whether the device multiplies matrices of bfloat16 faster than of float32.
+
+    It is measured on a CPU: some processors that have the instructions are slower with them.
+    """
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
-    return device.type == "cpu" and bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    if device.type != "cpu" or not (torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported()):
+        return False
+    return MIN_SPEEDUP * _product_seconds(torch.bfloat16) < _product_seconds(torch.float32)
+
+
+def _product_seconds(dtype: torch.dtype) -> float:
+    """The shortest of several times of a matrix product."""
+    a = torch.ones(PRODUCT, PRODUCT, dtype=dtype)
+    a @ a  # the first product prepares the kernel
+    return min(timeit.repeat(lambda: a @ a, number=1, repeat=PRODUCTS))
