@@ -15,7 +15,8 @@ def add_run_options(parser: Parser) -> None:
     """Add the options that say which weights of a run to open, and where."""
     weights = Literal["average", "last"] | None
     parser.option("--weights", type=weights, default=None, help=WEIGHTS_HELP)
-    parser.option("--step", type=int | None, default=None, help="step of the checkpoint; default: the last")
+    steps = int | Literal["best"] | None
+    parser.option("--step", type=steps, default=None, help="step of the checkpoint, or best; default: the last")
     parser.option("--device", type=str, default="cpu", help="cpu or cuda")
 
 

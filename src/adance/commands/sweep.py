@@ -15,7 +15,7 @@ from adance.commands.choices import OBJECTS, plain_settings, read, read_text
 from adance.commands.given import option_of
 from adance.commands.parser import TRUST_HELP, VERBOSITY
 from adance.commands.process import log_level, process_settings
-from adance.commands.train import new_trainer
+from adance.commands.train import new_trainer, trainer_options
 from adance.errors import DivergedError, InputError
 from adance.registry import trust_typed, trusted
 from adance.sweeps import Axis, Job, Outcome, SweepFolder, as_markdown, combinations, run_jobs, run_names, summarize
@@ -75,10 +75,10 @@ def train_job(job: Job) -> None:
     """Train or resume a run of a sweep."""
     choices = read_text(job.config)
     args = choices.args
+    args.quiet = True  # the sweep shows progress itself
     if (job.folder / "config.yaml").exists():
-        trainer = Trainer.resume(job.folder, device=args.device, trackers=args.trackers, show_progress=False)
+        trainer = Trainer.resume(job.folder, **trainer_options(args))
     else:
-        args.quiet = True  # the sweep shows progress itself
         trainer = new_trainer(choices, str(job.folder))
         _refuse_other_data(job, trainer)
     trainer.fit()

@@ -10,10 +10,11 @@ from adance.commands.choices import Choices, help_asked, read
 from adance.commands.open_run import refuse_sweep
 from adance.data import load_data
 from adance.errors import InputError
+from adance.evaluation import SampleDistance
 from adance.randomness import fork_rng
 from adance.training import Run, Trainer
 
-WHEN_RESUMING = {"--resume", "--steps", "--device", "--trackers", "--quiet", "--verbose", "--profile"}
+WHEN_RESUMING = {"--resume", "--steps", "--patience", "--device", "--trackers", "--quiet", "--verbose", "--profile"}
 
 log = logging.getLogger("adance")
 
@@ -53,17 +54,17 @@ def new_trainer(choices: Choices, out: str | None = None) -> Trainer:
     with fork_rng(settings.seed):
         energy = choices.make_energy(data.event_shape)
     insist = args.allow_batch_norm
-    return Trainer(energy, objective, data, settings, out or args.out, allow_batch_norm=insist, **_options(args))
+    return Trainer(energy, objective, data, settings, out or args.out, allow_batch_norm=insist, **trainer_options(args))
 
 
 def _resume(args: Namespace, argv: list[str]) -> Trainer:
-    given = {token.partition("=")[0] for token in argv if token.startswith("--")}
-    if given - WHEN_RESUMING:
-        changed = ", ".join(sorted(given - WHEN_RESUMING))
+    asked = {token.partition("=")[0] for token in argv if token.startswith("--")}
+    if asked - WHEN_RESUMING:
+        changed = ", ".join(sorted(asked - WHEN_RESUMING))
         raise InputError(f"{changed} cannot change when resuming. Allowed: {', '.join(sorted(WHEN_RESUMING))}")
     refuse_sweep(args.resume, "; or continue all of them: start the sweep again")
-    steps = args.steps if "--steps" in given else None
-    return Trainer.resume(args.resume, steps=steps, **_options(args))
+    values = {name: args[name] for name in ("steps", "patience") if f"--{name}" in asked}
+    return Trainer.resume(args.resume, **values, **trainer_options(args))
 
 
 def _fit(trainer: Trainer) -> Run:
@@ -81,9 +82,10 @@ def _fit(trainer: Trainer) -> Run:
         raise KeyboardInterrupt(f"interrupted at step {saved[-1]}; to continue: {command}") from None
 
 
-def _options(args: Namespace) -> dict[str, Any]:
+def trainer_options(args: Namespace) -> dict[str, Any]:
+    """The options of a trainer, new or resumed."""
     shown = {"show_progress": not args.quiet, "profile": args.profile}
-    return {"device": args.device, "trackers": args.trackers, **shown}
+    return {"device": args.device, "trackers": args.trackers, "metric": SampleDistance, **shown}
 
 
 def _report(run: Run) -> None:

@@ -16,6 +16,7 @@ from adance.evaluation.options import Options
 from adance.evaluation.outliers import auroc
 from adance.evaluation.precision_recall import precision_and_recall
 from adance.evaluation.reference import Reference, load_reference
+from adance.evaluation.sample_distance import SampleDistance
 from adance.evaluation.sample_set import SampleSet
 from adance.evaluation.stein import stein_discrepancy
 from adance.evaluation.wasserstein import sliced_wasserstein
@@ -28,6 +29,7 @@ __all__ = [
     "Measurement",
     "Options",
     "Reference",
+    "SampleDistance",
     "SampleSet",
     "Schedule",
     "anneal_backward",

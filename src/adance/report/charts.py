@@ -38,6 +38,7 @@ class Chart(NamedTuple):
 
 ENERGIES = {"energy_data": "data", "energy_held_out": "held out", "energy_noise": "noise"}
 CURVES = (
+    CurveSpec("Distance of samples", "Of fresh samples from held-out data.", {"sample_distance": "distance"}),
     CurveSpec("Loss", "The contrast of data and noise.", {"loss": "loss"}),
     CurveSpec("Energies", "Held-out data should stay with training data; a gap is overfitting.", ENERGIES),
     CurveSpec(
@@ -58,7 +59,7 @@ CURVES = (
     ),
     CurveSpec("Log Z", "The learned normalizing constant.", {"log_z": "log Z"}),
 )
-COMPARED = ("Loss", "Gradient norm", "AUC", "Effective sample share")
+COMPARED = ("Distance of samples", "Loss", "Gradient norm", "AUC", "Effective sample share")
 
 
 def run_curves(rows: Rows) -> list[Chart]:

@@ -20,7 +20,7 @@ def load(
     folder: str | Path,
     *,
     weights: Literal["average", "last"] | None = None,
-    step: int | None = None,
+    step: int | Literal["best"] | None = None,
     device: str | torch.device = "cpu",
     energy: nn.Module | None = None,
 ) -> Run:
@@ -30,7 +30,8 @@ def load(
         folder: The run folder.
         weights: ``average`` for the moving average, ``last`` for the weights themselves; by default the average if
             there is one.
-        step: The step of the checkpoint; by default the last.
+        step: The step of the checkpoint, by default the last; ``best`` for the one whose samples were nearest to data,
+            if the run measured that (``evaluate_every``).
         device: The device of the energy.
         energy: An energy of the same architecture, if the config cannot rebuild it.
 
@@ -40,6 +41,8 @@ def load(
     run_folder, placed = RunFolder(folder), find_device(str(device))
     config, description = run_folder.read_config(), run_folder.read_data_description()
     steps = run_folder.checkpoint_steps()
+    if step == "best":
+        step = run_folder.best_step()
     if not steps or (step is not None and step not in steps):
         there = ", ".join(map(str, steps)) or "none"
         raise InputError(f"{run_folder.path} has no checkpoint{'' if step is None else f' {step}'}. Available: {there}")

@@ -7,7 +7,7 @@ from types import TracebackType
 from adance.progress import progress_bar
 
 SECONDS_BETWEEN_LINES = 5
-SHOWN_METRICS = ("loss", "energy_data", "energy_noise", "gradient_norm", "auc")
+SHOWN_METRICS = ("loss", "energy_data", "energy_noise", "gradient_norm", "auc", "sample_distance")
 
 log = logging.getLogger("adance")
 

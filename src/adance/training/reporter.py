@@ -1,6 +1,6 @@
 """What training reports: metrics, trackers, progress, pictures of samples."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -61,12 +61,12 @@ class Reporter:
         if self.tracked:
             self.accelerator.end_training()
 
-    def log(self, out: LossOutput, energy: nn.Module, step: int, seconds: float) -> None:
-        """Report the metrics of step ``step``, and the mean energy of some held-out rows."""
+    def log(self, out: LossOutput, energy: nn.Module, step: int, seconds: float, quality: Mapping[str, float]) -> None:
+        """Report the metrics of step ``step``, the mean energy of some held-out rows, and how good samples are."""
         row = {name: float(value) for name, value in out.metrics.items()}
         row["energy_held_out"] = self._held_out_energy(energy)
         row["learning_rate"] = learning_rate(self.settings, step)
-        row = {"step": step, "seconds": round(seconds, 3), **row}
+        row = {"step": step, "seconds": round(seconds, 3), **row, **quality}
         if self.accelerator.is_main_process:
             self.folder.append_metrics(row)
         if self.tracked:

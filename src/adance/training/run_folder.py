@@ -20,6 +20,9 @@ from adance.atomic import atomic_write
 from adance.errors import InputError
 from adance.yaml_text import dump, read_mapping
 
+DISTANCE = "sample_distance"
+"""Name of the distance of samples from data in ``metrics.jsonl``."""
+
 FORMAT = 2
 """The format of run folders; a folder of another format is refused."""
 
@@ -135,6 +138,22 @@ class RunFolder:
         """The lines of ``metrics.jsonl``, without nulls and without a truncated last line."""
         rows = self._metrics_rows()
         return [{name: value for name, value in row.items() if value is not None} for row in rows]
+
+    def distances(self) -> dict[int, float]:
+        """The distance of samples from data at each step at which it was measured, in order."""
+        return {int(row["step"]): row[DISTANCE] for row in self.read_metrics() if DISTANCE in row}
+
+    def best_step(self) -> int:
+        """The step of the checkpoint whose samples are nearest to data.
+
+        Raises:
+            InputError: No distance was measured at a checkpoint.
+        """
+        steps = self.checkpoint_steps()
+        found = {step: distance for step, distance in self.distances().items() if step in steps}
+        if not found:
+            raise InputError(f"{self.path} has no best checkpoint: train with --evaluate_every to measure samples")
+        return min(found, key=found.__getitem__)
 
     def remove_parts(self) -> None:
         """Remove the unfinished files of a killed run."""

@@ -7,7 +7,19 @@ from typing import Any, Literal
 from adance.errors import InputError
 from adance.numbers import is_whole
 
-WHOLE = ("steps", "batch_size", "decay_after", "warmup", "seed", "log_every", "sample_every", "checkpoint_every")
+WHOLE = (
+    "steps",
+    "batch_size",
+    "decay_after",
+    "warmup",
+    "seed",
+    "log_every",
+    "sample_every",
+    "checkpoint_every",
+    "evaluate_every",
+    "evaluate_samples",
+    "patience",
+)
 REAL = ("lr", "ema", "data_noise", "energy_limit")
 
 Compile = Literal["auto", "on", "off"] | bool
@@ -48,6 +60,10 @@ class Settings:
         log_every: Steps between lines of metrics.jsonl.
         sample_every: Steps between pictures of samples; 0 for only one at the end.
         checkpoint_every: Steps between checkpoints.
+        evaluate_every: Steps between measurements of the distance of fresh samples from held-out data; 0 for none. A
+            checkpoint is written at each, and ``--step best`` opens the best one.
+        evaluate_samples: Samples drawn for each measurement.
+        patience: Stop training after this many measurements in a row without improvement; 0 for never.
     """
 
     steps: int = 8000
@@ -70,6 +86,9 @@ class Settings:
     log_every: int = 100
     sample_every: int = 1000
     checkpoint_every: int = 1000
+    evaluate_every: int = 0
+    evaluate_samples: int = 1000
+    patience: int = 0
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -77,7 +96,9 @@ class Settings:
         Raises:
             InputError: A setting has the wrong type, or: ``batch_size``, ``lr``, ``decay_after``, ``energy_limit``,
                 ``log_every``, ``checkpoint_every``, ``adversary_lr`` or ``grad_clip`` is not positive; ``steps``,
-                ``warmup``, ``sample_every``, ``seed`` or ``data_noise`` is negative; ``lr`` or ``data_noise`` is
+                ``warmup``, ``sample_every``, ``evaluate_every``, ``patience``, ``seed`` or
+                ``data_noise`` is negative; ``evaluate_samples`` is below 2; there is ``patience`` but no
+                ``evaluate_every``; ``lr`` or ``data_noise`` is
                 infinite; ``seed`` is 2³² or more; ``ema`` or one of ``betas`` is outside [0, 1).
         """
         for name in WHOLE:
@@ -89,10 +110,13 @@ class Settings:
         for name in ("adversary_lr", "grad_clip"):
             value = getattr(self, name)
             self._require(name, value is None or (_is_real(value) and value > 0), "more than 0, or none")
-        for name in ("steps", "warmup", "sample_every", "seed", "data_noise"):
+        for name in ("steps", "warmup", "sample_every", "evaluate_every", "patience", "seed", "data_noise"):
             self._require(name, getattr(self, name) >= 0, "0 or more")
         for name in ("batch_size", "lr", "decay_after", "energy_limit", "log_every", "checkpoint_every"):
             self._require(name, getattr(self, name) > 0, "more than 0")
+        self._require("evaluate_samples", self.evaluate_samples >= 2, "at least 2")
+        if self.patience and not self.evaluate_every:
+            raise InputError(f"patience={self.patience} needs evaluate_every: nothing is measured along training")
         for name in ("lr", "data_noise"):
             self._require(name, getattr(self, name) < float("inf"), "finite")
         self._require("seed", self.seed < 2**32, "less than 2**32")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import broadcast_object_list
 from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
@@ -23,6 +24,7 @@ from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
 from adance.training.optimizers import Optimizers
 from adance.training.profile import Profile
+from adance.training.quality import MakeMetric, Quality
 from adance.training.reporter import Reporter
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
@@ -47,6 +49,8 @@ class Trainer:
         allow_batch_norm: Allow batch normalization in the energy.
         show_progress: Show a bar on a terminal; elsewhere log progress at level INFO to the logger ``adance``.
         profile: Measure how the time is spent; see :attr:`profile_table`.
+        metric: What measures samples every ``evaluate_every`` steps: a function of the data, the number of samples and
+            a seed that returns a distance of a run, such as the class :class:`adance.evaluation.SampleDistance`.
 
     Attributes:
         profile_table: After :meth:`fit`, the seconds and share of each part of training, if ``profile`` is on.
@@ -68,6 +72,7 @@ class Trainer:
         allow_batch_norm: bool = False,
         show_progress: bool = True,
         profile: bool = False,
+        metric: MakeMetric | None = None,
         _resuming: bool = False,
     ) -> None:
         self.settings = settings or Settings()
@@ -86,6 +91,7 @@ class Trainer:
         self.reporter = Reporter(
             self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
         )
+        self.quality = Quality(self.folder, self.settings, data, metric)
         self._new = not _resuming
         self.profile, self.profile_table = Profile(self.device, profile), ""
         self._set_up(energy.to(self.device), objective)
@@ -98,6 +104,7 @@ class Trainer:
         energy: nn.Module | None = None,
         objective: Recipe | None = None,
         steps: int | None = None,
+        patience: int | None = None,
         **options: Any,
     ) -> "Trainer":
         """Resume the run in ``folder`` from its last full checkpoint, exactly as if it had not stopped.
@@ -108,22 +115,24 @@ class Trainer:
             energy: The energy, if the config cannot rebuild it.
             objective: The objective, if the config cannot rebuild it.
             steps: A new total number of steps.
-            **options: ``device``, ``trackers``, ``show_progress`` and ``profile`` of the constructor.
+            patience: A new number of measurements without improvement after which training stops.
+            **options: ``device``, ``trackers``, ``show_progress``, ``profile`` and ``metric`` of the constructor.
 
         Raises:
             InputError: The folder holds no run, or the parts do not fit the run.
         """
         run_folder = RunFolder(folder)
         config = run_folder.read_config()
-        settings = settings_of(config if steps is None else {**config, "steps": steps})
+        changed = {name: value for name, value in (("steps", steps), ("patience", patience)) if value is not None}
+        settings = settings_of({**config, **changed})
         data = data or data_of(config)
         with fork_rng(settings.seed):
             energy = energy or energy_of(config, data.event_shape)
         trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
         check_same_data(run_folder, trainer.data_description)
         trainer._restore()
-        if steps is not None and trainer.accelerator.is_main_process:
-            run_folder.write_config({**config, "steps": steps})
+        if changed and trainer.accelerator.is_main_process:
+            run_folder.write_config({**config, **changed})
         return trainer
 
     @property
@@ -151,7 +160,7 @@ class Trainer:
         with interrupt_flag() as interrupted, self.reporter.training(self.step):
             if self.step < self.settings.steps:
                 self.reporter.announce(unwrap(self.energy), self.recipe, self.step)
-            while self.step < self.settings.steps:
+            while self.step < self.settings.steps and not self._has_stalled():
                 out = self._optimize(self.step + 1)
                 self.state.step += 1
                 self.state.seconds = time.monotonic() - began
@@ -237,16 +246,33 @@ class Trainer:
     def _look_after(self, out: LossOutput) -> None:
         settings, step = self.settings, self.step
         last = step == settings.steps
-        at_checkpoint = step % settings.checkpoint_every == 0 or last
+        due = self.quality.is_due(step)
+        at_checkpoint = step % settings.checkpoint_every == 0 or due or last
         if step % self.look_every == 0 or at_checkpoint:
             self.guard.stop_if_diverged(self.folder)
-        if step % settings.log_every == 0 or last:
-            self.reporter.log(out, self.energy, step, self.state.seconds)
+        if step % settings.log_every == 0 or due or last:
+            self.reporter.log(out, self.energy, step, self.state.seconds, self._measure_quality() if due else {})
         self.reporter.progress.advance(step)
         if at_checkpoint:
             self._checkpoint()
         if settings.sample_every and step % settings.sample_every == 0 and not last:
             self._save_samples()
+
+    def _measure_quality(self) -> dict[str, float]:
+        if not self.accelerator.is_main_process:
+            return {}
+        with self.profile.part("evaluation"):
+            return self.quality.measure(self.run())
+
+    def _has_stalled(self) -> bool:
+        if not (self.settings.patience and self.quality.is_due(self.step)):
+            return False
+        stalled = [self.accelerator.is_main_process and self.quality.has_stalled()]
+        if broadcast_object_list(stalled)[0]:
+            patience, best = self.settings.patience, self.folder.best_step()
+            self.reporter.progress.say(f"stopped: no improvement in {patience} evaluations; the best is step {best}")
+            return True
+        return False
 
     def _save_samples(self) -> None:
         if self.accelerator.is_main_process and has_picture(self.data_description, unwrap(self.energy)):
