@@ -56,8 +56,8 @@ SLOW_ADAM = {"betas": (0.0, 0.999)}
 DRAWS = 1000
 
 
-def short_run(steps: int = 30) -> adance.Langevin:
-    return adance.Langevin(steps, 1.0, 0.005)
+def short_run(steps: int = 30, bounds: tuple[float, float] | None = None) -> adance.Langevin:
+    return adance.Langevin(steps, 1.0, 0.005, bounds=bounds)
 
 
 def thesis(interval: int, steps: int = 30) -> adance.AdaNCE:
@@ -98,6 +98,18 @@ RECIPES: dict[str, Recipe] = {
     "auto-T-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(interval=50), {}),
     "auto-T-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
     "auto-T-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
+    "bounds-K10": Recipe("K = 10, chains clamped to [−1, 1]", lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0))), {}),
+    "bounds-K1": Recipe(
+        "K = 1 in the default's loop, chains clamped to [−1, 1]",
+        lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0)), interval=1),
+        {},
+    ),
+    "bounds-auto": Recipe(
+        "auto, chains clamped to [−1, 1]", lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0)), interval="auto"), {}
+    ),
+    "bounds-K50": Recipe(
+        "K = 50, chains clamped to [−1, 1]", lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0)), interval=50), {}
+    ),
     "finish-K10": Recipe("K = 10, then K = 1 for 2 %", lambda: pinned(finish=0.02), {}),
     "finish-K20": Recipe(
         "K = 20, then K = 1 for 5 %",
@@ -203,8 +215,9 @@ def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
         found = []
         for share in SHARES:
             until = round(share * EVALUATIONS) * every
-            # what a run was trained with differs between recipes; what it is judged by does not
-            run = replace(adance.load(out, step=until), kernel=short_run())
+            # chains of training differ between recipes; those that a run is judged by differ at most in their bounds
+            run = adance.load(out, step=until)
+            run = replace(run, kernel=short_run(bounds=getattr(run.kernel, "bounds", None)))
             cost = {"gradients": spent[until]["energy_gradients"], "seconds": spent[until]["seconds"]}
             found.append({"step": until, **cost, **look(judge, run, data)})
         return {

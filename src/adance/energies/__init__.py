@@ -3,7 +3,7 @@
 from adance.energies.analytic import Density, ExactDensity, Gaussian, GaussianBase, Uniform
 from adance.energies.binary import BlockSampled, Conditionals, flip_logits
 from adance.energies.boltzmann import Boltzmann
-from adance.energies.class_conditional import ClassConditionalMLP
+from adance.energies.class_conditional import ClassConditional, ClassConditionalMLP
 from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, eval_mode, evaluate
@@ -17,6 +17,7 @@ from adance.energies.mlp import MLP
 from adance.energies.pairwise import Pairwise
 from adance.energies.plane import Checkerboard, NoisyCurves, Pinwheel
 from adance.energies.rbm import RBM, fit_visible_bias
+from adance.energies.resnet import ClassConditionalResNet, ResNet
 from adance.energies.rings import Rings
 from adance.energies.spectral import advance_power_iteration, power_iteration_held
 from adance.energies.targets import Banana, DoubleWell, Funnel
@@ -28,7 +29,9 @@ __all__ = [
     "BlockSampled",
     "Boltzmann",
     "Checkerboard",
+    "ClassConditional",
     "ClassConditionalMLP",
+    "ClassConditionalResNet",
     "ConditionalEnergy",
     "Conditionals",
     "ConvNet",
@@ -48,6 +51,7 @@ __all__ = [
     "NoisyCurves",
     "Pairwise",
     "Pinwheel",
+    "ResNet",
     "Rings",
     "Uniform",
     "advance_power_iteration",

@@ -1,4 +1,4 @@
-"""Class-conditional energies: of an event given its class, fully connected."""
+"""Class-conditional energies: of an event given its class."""
 
 import math
 from collections.abc import Sequence
@@ -13,7 +13,37 @@ from adance.energies.mlp import MLP, fill_defaults
 from adance.errors import InputError
 
 
-class ClassConditionalMLP(Configurable, nn.Module):
+class ClassConditional:
+    """What all class-conditional energies have.
+
+    Attributes:
+        classes: Number of classes; labels are 0 to ``classes − 1``.
+    """
+
+    classes: int
+
+    def set_classes(self, classes: int) -> None:
+        """Set the number of classes.
+
+        Raises:
+            InputError: ``classes`` is below 2.
+        """
+        if classes < 2:
+            raise InputError(f"classes must be at least 2, got {classes}")
+        self.classes = classes
+
+    def check_labels(self, labels: Tensor) -> None:
+        """Check that ``labels`` ``(N,)`` are classes.
+
+        Raises:
+            InputError: A label is not below ``classes``.
+        """
+        low, high = int(labels.min()), int(labels.max())
+        if low < 0 or high >= self.classes:
+            raise InputError(f"labels are {low} to {high}, but the energy has classes 0 to {self.classes - 1}")
+
+
+class ClassConditionalMLP(ClassConditional, Configurable, nn.Module):
     """``E(x | y)``: an :class:`MLP` of the flattened event and its one-hot class.
 
     The trainer passes the labels of each batch. Chains run at the same labels as the data that they are compared with,
@@ -41,12 +71,10 @@ class ClassConditionalMLP(Configurable, nn.Module):
         spectral_norm: bool | None = None,
         base: bool | None = None,
     ) -> None:
-        if classes < 2:
-            raise InputError(f"classes must be at least 2, got {classes}")
         super().__init__()
+        self.set_classes(classes)
         chosen = fill_defaults(event_shape, activation=activation, spectral_norm=spectral_norm, base=base)
         self.energy = MLP((math.prod(event_shape) + classes,), hidden, **chosen)
-        self.classes = classes
         remember_chosen(self, **chosen)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
@@ -55,16 +83,6 @@ class ClassConditionalMLP(Configurable, nn.Module):
             return self.energy(self._joined(x, condition))  # type: ignore[no-any-return]
         every = torch.arange(self.classes, device=x.device).repeat(len(x))
         return self(x.repeat_interleave(self.classes, 0), every).view(len(x), -1).amin(1)  # type: ignore[no-any-return]
-
-    def check_labels(self, labels: Tensor) -> None:
-        """Check that ``labels`` ``(N,)`` are classes.
-
-        Raises:
-            InputError: A label is not below ``classes``.
-        """
-        low, high = int(labels.min()), int(labels.max())
-        if low < 0 or high >= self.classes:
-            raise InputError(f"labels are {low} to {high}, but the energy has classes 0 to {self.classes - 1}")
 
     def fit_base(self, x: Tensor) -> None:
         """Set the base's center and scale from data ``(B, *event)``; images have no base."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
 from adance.energies.analytic import Gaussian
-from adance.energies.class_conditional import ClassConditionalMLP
+from adance.energies.class_conditional import ClassConditional
 from adance.energies.conditional import given, takes_condition
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
@@ -50,7 +50,7 @@ def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
     if takes_condition(energy):
         if labels is None:
             raise InputError(f"{data.name} has no labels, which {type(energy).__name__} needs as its condition")
-        if isinstance(energy, ClassConditionalMLP):
+        if isinstance(energy, ClassConditional):
             energy.check_labels(labels)
     try:
         shape = given(energy, None if labels is None else labels[: len(x)])(x).shape

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from adance.data.dataset import Dataset
 from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
-from adance.energies.class_conditional import ClassConditionalMLP
+from adance.energies.class_conditional import ClassConditional
 from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.energy import evaluate
 from adance.energies.fast import chain_copy
@@ -183,7 +183,7 @@ class Run:
         Raises:
             InputError: The energy is not class-conditional, or the class does not exist.
         """
-        if not isinstance(self.energy, ClassConditionalMLP):
+        if not isinstance(self.energy, ClassConditional):
             raise InputError(
                 f"{self.folder.path} is not class-conditional: its energy is of class {type(self.energy).__name__}"
             )
