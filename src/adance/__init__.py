@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from adance.registry import trust
     from adance.samplers import MALA, Langevin, run_chains
-    from adance.training import Run, Settings, Trainer, load
+    from adance.training import Run, Settings, Trainer, load, load_pretrained
 
 _HOMES = {
     "adance.configurable": ("remember",),
@@ -56,7 +56,7 @@ _HOMES = {
     ),
     "adance.registry": ("trust",),
     "adance.samplers": ("MALA", "Langevin", "run_chains"),
-    "adance.training": ("Run", "Settings", "Trainer", "load"),
+    "adance.training": ("Run", "Settings", "Trainer", "load", "load_pretrained"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -90,6 +90,7 @@ __all__ = [
     "freeze",
     "load",
     "load_data",
+    "load_pretrained",
     "remember",
     "run_chains",
     "trust",

@@ -57,7 +57,7 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
     """The arguments, checked: those of the command, and what is to be measured."""
     usage = "adance evaluate RUN [options]"  # in this order: an option with several values would include the run
     parser = make_parser("evaluate", "Evaluate a run: samples, outlier detection, likelihood.", usage)
-    parser.option("run", type=str, help="the run folder")
+    parser.option("run", type=str, help="the run folder, or pretrained:NAME")
     helps = descriptions(Options)
     for item in parameters(Options).values():
         form: dict[str, Any] = {"type": item.hint, "default": item.default}

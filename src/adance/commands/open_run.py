@@ -9,6 +9,7 @@ from adance.commands.parser import WEIGHTS_HELP, Parser
 from adance.errors import InputError
 from adance.sweeps import SweepFolder
 from adance.training import Run, load
+from adance.training.pretrained import PREFIX, copy_pretrained
 
 
 def add_run_options(parser: Parser) -> None:
@@ -30,8 +31,18 @@ def open_run(args: Namespace, of_all: str = "") -> Run:
     Raises:
         InputError: The folder holds no run, or lacks the checkpoint or the weights.
     """
-    refuse_sweep(args.run, of_all)
-    return load(args.run, weights=args.weights, step=args.step, device=args.device)
+    path = run_path(args.run)
+    refuse_sweep(path, of_all)
+    return load(path, weights=args.weights, step=args.step, device=args.device)
+
+
+def run_path(text: str) -> str:
+    """The run folder that an argument names; ``pretrained:NAME`` is copied to ``runs/pretrained-NAME`` first.
+
+    Raises:
+        InputError: There is no such pretrained run, or it cannot be copied.
+    """
+    return str(copy_pretrained(text.removeprefix(PREFIX))) if text.startswith(PREFIX) else text
 
 
 def refuse_sweep(path: str, of_all: str = "") -> None:

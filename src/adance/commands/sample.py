@@ -39,7 +39,7 @@ COMPILE_HELP = "compile the chains: auto (if that saves more than a minute), on 
 def run(argv: list[str]) -> None:
     """Draw samples and write them to a file."""
     parser = make_parser("sample", "Draw samples from a run.")
-    parser.option("run", type=str, help="the run folder")
+    parser.option("run", type=str, help="the run folder, or pretrained:NAME")
     parser.option("--n", type=int, default=64, help="number of samples")
     parser.option(
         "--steps", type=int | None, default=None, help="steps of a chain; by default based on the chains in training"

@@ -1,0 +1,55 @@
+"""Put a finished run into the package, as what ``adance.load_pretrained`` opens.
+
+    python benchmarks/make_pretrained.py RUN NAME [--step best] [--data NAME]
+
+Keeps the config, the description of the data, the metrics and the last picture of samples, and of the checkpoint the
+weights for sampling only, with 16 bits. ``--data`` replaces the path of the data in the config.
+"""
+
+import argparse
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+import adance
+from adance.training.run_folder import RunFolder
+
+PRETRAINED = Path(__file__).parent.parent / "src" / "adance" / "pretrained"
+MAX_BYTES = 8 * 2**20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run")
+    parser.add_argument("name")
+    parser.add_argument("--step", default=None, help="a step, or best; by default the last")
+    parser.add_argument("--data", help="the name of the data in the config")
+    args = parser.parse_args()
+    run = adance.load(args.run, step=int(args.step) if args.step not in (None, "best") else args.step)
+    into = RunFolder(PRETRAINED / args.name)
+    shutil.rmtree(into.path, ignore_errors=True)
+    config = run.config | ({"data": args.data} if args.data else {})
+    into.create(config, run.folder.read_data_description())
+    rows = [row for row in run.folder.read_metrics() if row["step"] <= run.step]
+    into.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    checkpoint = into.checkpoint(run.step)
+    checkpoint.mkdir(parents=True)
+    shutil.copy(run.folder.checkpoint(run.step) / "state.json", checkpoint)
+    weights = run.energy.state_dict()
+    narrow = {name: x.half().contiguous() if x.is_floating_point() else x for name, x in weights.items()}
+    save_file(narrow, checkpoint / "average.safetensors")
+    into.samples.mkdir()
+    adance.plot.save_grid(run.sample(64), into.samples / f"{run.step:08d}.png")
+    worst = max(float((x - narrow[name].float()).abs().max()) for name, x in weights.items())
+    size = sum(file.stat().st_size for file in PRETRAINED.rglob("*") if file.is_file())
+    print(f"{into.path}: largest change of a weight {worst:.1e}; all pretrained runs have {size / 2**20:.2f} MiB")
+    if size > MAX_BYTES:
+        raise SystemExit(f"that is more than {MAX_BYTES / 2**20:.0f} MiB")
+
+
+if __name__ == "__main__":
+    torch.set_grad_enabled(False)
+    main()

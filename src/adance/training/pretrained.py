@@ -1,0 +1,65 @@
+"""Trained runs that come with the package."""
+
+import shutil
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import torch
+
+from adance.atomic import atomic_dir
+from adance.errors import InputError
+from adance.near import did_you_mean
+from adance.training.loading import load
+from adance.training.run import Run
+
+PREFIX = "pretrained:"
+"""How a path given to a command names such a run."""
+
+FOLDERS = files("adance") / "pretrained"
+
+
+def pretrained_names() -> list[str]:
+    """The names of all runs that come with the package."""
+    return sorted(folder.name for folder in FOLDERS.iterdir() if folder.is_dir())
+
+
+def load_pretrained(name: str, *, device: str | torch.device = "cpu") -> Run:
+    """Open a run that comes with the package, such as ``digits``: its energy, and all that sampling needs.
+
+    Weights were stored with 16 bits. The training data and the state of training are not included.
+
+    Args:
+        name: One of :func:`pretrained_names`.
+        device: The device of the energy.
+
+    Raises:
+        InputError: There is no run of this name.
+    """
+    _check(name)
+    with as_file(FOLDERS / name) as folder:
+        return load(folder, device=device)
+
+
+def copy_pretrained(name: str, parent: str | Path = "runs") -> Path:
+    """The run folder ``<parent>/pretrained-<name>``, a copy made at the first call, in which commands can write.
+
+    Raises:
+        InputError: There is no run of this name, or the copy cannot be written.
+    """
+    _check(name)
+    path = Path(parent, f"pretrained-{name}")
+    if not path.exists():
+        try:
+            with as_file(FOLDERS / name) as folder, atomic_dir(path) as part:
+                shutil.copytree(folder, part, dirs_exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot copy the pretrained run to {path}: {error.strerror}") from None
+    return path
+
+
+def _check(name: str) -> None:
+    names = pretrained_names()
+    if name not in names:
+        raise InputError(
+            f"there is no pretrained run {name!r}{did_you_mean(name, names)}. Available: {', '.join(names)}"
+        )
