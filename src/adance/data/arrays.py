@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from adance.data.checks import Array, events, labels
+from adance.data.checks import Array, events
+from adance.data.labels import labels
 from adance.data.splits import Splits
 from adance.errors import InputError
 

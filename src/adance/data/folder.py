@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from adance.data.checks import Array
+from adance.data.labels import labels
 from adance.data.splits import Splits
 from adance.errors import InputError
 
@@ -38,7 +39,7 @@ def read_folder(path: Path, image_size: int | None = None) -> Splits:
     listed = [_list(part) for part in parts]
     files = [file for files, _ in listed for file in files]
     images = stack([_open(file, image_size) for file in files], [str(file) for file in files])
-    n, classes = len(listed[0][0]), [_codes(path, names, listed[0][1]) for _, names in listed]
+    n, classes = len(listed[0][0]), _codes(path, [names for _, names in listed])
     train, y_train = images[:n], classes[0]
     test, y_test = (images[n:], classes[1]) if len(parts) == 2 else (None, None)
     return Splits(str(path), "image", train, test, train_labels=y_train, test_labels=y_test, image_size=image_size)
@@ -61,15 +62,15 @@ def _pictures(folder: Path) -> list[Path]:
     return sorted(file for file in files if file.is_file())
 
 
-def _codes(path: Path, names: list[str] | None, training: list[str] | None) -> torch.Tensor | None:
-    """Classes by their position in the sorted names of the training classes."""
-    if names is None or training is None:
-        return None
-    places = {name: i for i, name in enumerate(sorted(set(training)))}
-    unknown = sorted(set(names) - set(places))
-    if unknown:
-        raise InputError(f"{path}: class {unknown[0]!r} is in test but not in train, which has {', '.join(places)}")
-    return torch.tensor([places[name] for name in names])
+def _codes(path: Path, names: list[list[str] | None]) -> list[Tensor | None]:
+    """Labels of each part by the names of its classes; no label if a part has no classes."""
+    training = sorted(set(names[0] or ()))
+    unknown = sorted(set(names[-1] or ()) - set(training))
+    if training and unknown:
+        raise InputError(f"{path}: class {unknown[0]!r} is in test but not in train, which has {', '.join(training)}")
+    if any(part is None for part in names):
+        return [None] * len(names)
+    return list(labels([(np.array(part), len(part), f"{path}: class folders") for part in names if part is not None]))
 
 
 def _open(file: Path, image_size: int | None) -> Array:

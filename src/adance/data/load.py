@@ -1,8 +1,9 @@
 """Loads a name, a path or an array as a `Dataset`, or as rows for a trained model."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,12 +76,12 @@ def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
         image_size = description.get("image_size") if resizable(source) else None
     except (KeyError, TypeError) as error:
         raise InputError(f"description of the training set is incomplete or malformed: {error!r}") from None
-    splits = _read(source, seed, image_size)
+    trained_on = description.get("columns")
+    splits = _read(source, seed, image_size, trained_on)
     rows = splits.train if splits.test is None else torch.cat([splits.train, splits.test])
     found = tuple(rows.shape[1:])
     if found != wanted:
         raise InputError(f"{splits.name}: events have shape {found}, but the model was trained on {wanted}")
-    trained_on = description.get("columns")
     if splits.columns and trained_on and list(splits.columns) != trained_on:
         raise InputError(
             f"{splits.name}: columns are {', '.join(splits.columns)}, but the model was trained on "
@@ -103,7 +104,7 @@ def _is_name_or_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def _read(source: Any, seed: int, image_size: int | None) -> Splits:
+def _read(source: Any, seed: int, image_size: int | None, columns: list[str] | None = None) -> Splits:
     if not _is_name_or_path(source):
         return read_memory("data", source)
     if source == "digits":
@@ -118,10 +119,12 @@ def _read(source: Any, seed: int, image_size: int | None) -> Splits:
     # os.path answers False where Path would raise, as for a name that is too long.
     if os.path.isdir(path):
         return read_folder(path, image_size)
-    readers = {".npz": read_array, ".npy": read_array, ".csv": read_table}
+    readers: dict[str, Callable[[Path], Splits]]
+    readers = {".npz": read_array, ".npy": read_array, ".csv": partial(read_table, columns=columns)}
     reader = readers.get(path.suffix.lower())
-    if reader is None or not os.path.exists(path):
-        problem = "no such file" if reader else "neither a known name nor a readable path"
+    if reader is None or not os.path.isfile(path):
+        missing = "not a regular file" if os.path.exists(path) else "no such file"
+        problem = missing if reader else "neither a known name nor a readable path"
         problem += did_you_mean(str(source), NAMES)
         raise InputError(
             f"data source {str(source)!r}: {problem}; use a name ({', '.join(NAMES)}) "
