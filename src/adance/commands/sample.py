@@ -15,7 +15,7 @@ from adance.commands.given import split_arguments
 from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import add_part, make_parser
 from adance.commands.parts import choose
-from adance.data import load_for_model
+from adance.data import rows_for_model
 from adance.data.cells import is_header
 from adance.errors import InputError
 from adance.samplers import Kernel
@@ -122,7 +122,7 @@ def _given(model: Run, path: str | None, n: int) -> Tensor:
     if path is None:
         data = model.reload_data()
         return data.batch(torch.arange(n) % len(data.test), "test")
-    rows = load_for_model(path, model.data)
+    rows = rows_for_model(path, model.data)
     return rows[torch.arange(n) % len(rows)]
 
 

@@ -74,7 +74,7 @@ def _array(value: Any, name: str) -> Array:
     try:
         if isinstance(value, Tensor):
             return (value.float() if value.dtype == torch.bfloat16 else value).numpy(force=True)
-        return np.asarray(value)
+        return value if isinstance(value, np.memmap) else np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(f"{name}: cannot be read as an array: {' '.join(str(error).split())}") from None
 

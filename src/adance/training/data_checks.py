@@ -15,13 +15,18 @@ from adance.energies.conditional import given, takes_condition
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
-MAX_ROWS = 10_000
+MAX_ROWS, MAX_VALUES = 10_000, 2**27
 
 
 def evenly_spaced_rows(data: Dataset) -> Tensor:
-    """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced since files are often sorted."""
-    rows = torch.linspace(0, len(data.train) - 1, min(MAX_ROWS, len(data.train))).long()
-    return data.batch(rows)
+    """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced since files are often sorted.
+
+    Rows of more than 13,000 values are fewer: 2²⁷ values in all, but at least two rows.
+    """
+    n = len(data.train)
+    most = max(2, min(MAX_ROWS, MAX_VALUES // math.prod(data.event_shape)))
+    exact = torch.float32 if n < 2**24 else torch.float64
+    return data.batch(torch.linspace(0, n - 1, min(most, n), dtype=exact).long())
 
 
 def fingerprint(data: Dataset, rows: Tensor) -> dict[str, Any]:
