@@ -56,15 +56,15 @@ class ClassConditionalMLP(Configurable, nn.Module):
         every = torch.arange(self.classes, device=x.device).repeat(len(x))
         return self(x.repeat_interleave(self.classes, 0), every).view(len(x), -1).amin(1)  # type: ignore[no-any-return]
 
-    def check_labels(self, labels: Tensor) -> None:
-        """Check that ``labels`` ``(N,)`` are classes.
+    def check_labels(self, labels: Tensor, split: str) -> None:
+        """Check that ``labels`` ``(N,)``, of the rows of a split, are classes.
 
         Raises:
             InputError: A label is not below ``classes``.
         """
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= self.classes:
-            raise InputError(f"labels are {low} to {high}, but the energy has classes 0 to {self.classes - 1}")
+            raise InputError(f"{split} labels are {low} to {high}, but the energy has classes 0 to {self.classes - 1}")
 
     def fit_base(self, x: Tensor) -> None:
         """Set the base's center and scale from data ``(B, *event)``; images have no base."""

@@ -192,6 +192,12 @@ class Run:
         classes = self.energy.classes
         if not 0 <= label < classes:
             raise InputError(f"there is no class {label}; classes are 0 to {classes - 1}")
+        trained = self.data.get("classes", [label])  # not in runs of earlier versions
+        if label not in trained:
+            shown = ", ".join(map(str, trained))
+            raise InputError(
+                f"no training row has class {label}, so nothing was learned of it; classes are {shown:.200}"
+            )
         return self.given(torch.tensor([label]))
 
     @property
