@@ -110,6 +110,8 @@ def _unreadable(path: Path, key: str, error: Exception) -> InputError:
     if isinstance(error, InputError):
         return error
     reason = " ".join(str(error).split())
-    if "pickle" in reason or "bject" in reason or "magic string" in reason:
+    if any(words in reason for words in ("Object arrays", "Python objects", "magic string")):
         reason = _NO_PICKLE
+    elif "malformed node" in reason:
+        reason = "its header does not describe an array"
     return InputError(f"{where(path, key)}: cannot be read as a NumPy array: {reason:.300}")
