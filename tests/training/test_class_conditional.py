@@ -1,5 +1,6 @@
 """Class-conditional energies E(x | y): trained on the labels of a data set, sampled by class."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from adance.data import Dataset, Identity
 from adance.energies import ClassConditionalMLP, freeze, given
 from adance.objectives import ContrastiveDivergence, MaximumLikelihood, ScoreMatching
 from adance.samplers import MALA, Langevin
+from adance.training.data_checks import check_energy
 
 
 def classes(n, seed):
@@ -134,6 +136,18 @@ def test_labels_of_held_out_rows_are_checked_before_the_first_step(data, tmp_pat
     )
     refused(OfLabel(), beyond, "the energy does not accept label 12 of the held-out rows of classes: ")
     refused(OfLabel(), None, "classes has no labels of held-out rows, which OfLabel needs as its condition")
+
+
+def test_checking_labels_leaves_the_energy_as_one_forward_pass_does():
+    data = load_data("digits")
+    x = data.batch(torch.arange(2))
+    checked = ClassConditionalMLP((1, 8, 8), hidden=(8, 8))  # normalized, so that training passes change it
+    passed = copy.deepcopy(checked)
+    check_energy(checked, x, data)
+    given(passed, data.train_labels[:2])(x)
+    assert checked.training
+    for name, value in passed.state_dict().items():
+        assert torch.equal(checked.state_dict()[name], value), name
 
 
 def test_a_label_that_no_training_row_has(data, tmp_path):

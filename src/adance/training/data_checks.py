@@ -13,6 +13,7 @@ from adance.data.dataset import Dataset
 from adance.energies.analytic import Gaussian
 from adance.energies.class_conditional import ClassConditionalMLP
 from adance.energies.conditional import given, needs_condition, takes_condition
+from adance.energies.energy import eval_mode
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
@@ -57,7 +58,8 @@ def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
             lack.
     """
     if takes_condition(energy):
-        _check_labels(energy, x[:1], data)
+        with eval_mode(energy):  # a forward pass in training may change an energy, such as its spectral normalization
+            _check_labels(energy, x[:1], data)
     labels = data.train_labels if takes_condition(energy) else None
     shape = _energies(
         energy, x, None if labels is None else labels[: len(x)], f"events of shape {data.event_shape}", data
