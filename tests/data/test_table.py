@@ -3,7 +3,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adance.data import load_data, read_table
+from adance.data import load_data, load_for_model, read_table
 from adance.errors import InputError
 
 
@@ -53,6 +53,15 @@ def test_header_and_class_names(written):
         ("a,y\n1,2\n3,4\n", [[1], [3]], [2, 4]),
         ("a;b\n1;2\n3;4\n", [[1, 2], [3, 4]], None),
         ('"a, b",c\n1, 2\n3, 4\n', [[1, 2], [3, 4]], None),
+        ("a;b\n1,5;2,25\n-,5;4e1\n", [[1.5, 2.25], [-0.5, 40]], None),
+        ("1,5;2,5\n3,5;4,5\n", [[1.5, 2.5], [3.5, 4.5]], None),
+        ("1,5\t2\n3,5\t4\n", [[1.5, 2], [3.5, 4]], None),
+        ("a,class\n1,10\n2,2\n", [[1], [2]], [10, 2]),
+        ("a,class\n1,02\n2,10.0\n", [[1], [2]], [2, 10]),
+        ("a,class\n1,NA\n2,b\n", [[1], [2]], [0, 1]),
+        ("a,class\n1,1_0\n2,9\n", [[1], [2]], [0, 1]),
+        ("a,b\n0.1,0.30000000000000004\n1e-320,2\n", [[0.1, 0.30000000000000004], [1e-320, 2]], None),
+        ("a\n1\n2\n\n", [[1], [2]], None),
     ],
 )
 def test_layouts(written, text, rows, labels):
@@ -79,6 +88,20 @@ def test_layouts(written, text, rows, labels):
         ("class\ng\nh\n", ["only labels"]),
         ("a,b\n1,2\n", ["1 training row"]),
         (b"a,b\n\xff\xfe,2\n", ["UTF-8"]),
+        ("1_000,2_000\n3,4\n", ["line 1, column 1", "'1_000' is not a number"]),
+        ("a,b\n1,1_000\n2,2_000\n", ["line 2, column 'b'", "'1_000' is not a number"]),
+        ("a,b\n1,\u0661\n2,\u0662\n", ["line 2, column 'b'", "is not a number"]),
+        ('a,b\n"1,5","2,5"\n', ["line 2, column 'a'", "'1,5' is not a number"]),
+        ("a;b\n1,5;2.5\n", ["'1,5' in line 2 has a decimal comma, but '2.5' in line 2 a decimal point"]),
+        ("a;b\n1.234,5;2\n", ["line 2, column 'a'", "'1.234,5' is not a number"]),
+        ("a,class\n1,01\n2,1\n", ["label column 'class'", "'01' and '1' are the same number"]),
+        ("a,class\n1,1.0\n2,1\n", ["'1' and '1.0' are the same number"]),
+        ("1,2\n,\n3,4\n", ["line 2, column 1", "empty"]),
+        ("1\n\n3\n", ["line 2 is empty", "missing value"]),
+        ("NA,NA\n1,2\n", ["line 1, column 1", "'NA' is not a number"]),
+        ("1 2\n3 4\n", ["line 1, column 1", "'1 2' is not a number"]),
+        ('1,"2\n3,4\n', ["UTF-8 table", "unexpected end of data"]),
+        ("1,a\n2,3\n", ["line 1, column 2", "'a' is not a number"]),
     ],
 )
 def test_bad_table(written, text, words):
@@ -100,10 +123,24 @@ def test_any_text_loads_or_is_refused_in_one_line(tmp_path, text):
         assert data.batch(torch.arange(len(data.train))).isfinite().all()
 
 
-def test_counted_columns_are_a_header(tmp_path):
-    table = tmp_path / "counted.csv"
-    table.write_text("0,1,2\n5,6,7\n8,9,4\n")
-    assert read_table(table).train.tolist() == [[5, 6, 7], [8, 9, 4]]
+@pytest.mark.parametrize("text", ["0,1\n2,3\n4,5\n", "0,1,2\n5,6,7\n8,9,4\n"])
+def test_a_first_line_of_numbers_is_data(written, text):
+    with pytest.warns(UserWarning, match="of the first line are read as data"):
+        read = read_table(written(text)).train
+    assert read.tolist() == [[float(cell) for cell in line.split(",")] for line in text.split()]
+
+
+def test_scoring_reads_the_first_line_as_training_did(written):
+    trained = written("0,1\n2,3\n4,5\n", "trained.csv")
+    with pytest.warns(UserWarning, match="read as data"):
+        description = load_data(trained, held_out=0.3).describe()
+    with pytest.warns(UserWarning, match="read as data"):
+        assert len(load_for_model(trained, description)) == 3
+    named = {**description, "columns": ["0", "1"]}  # of a DataFrame
+    with pytest.warns(UserWarning, match="as the names of the columns, as in training"):
+        assert len(load_for_model(trained, named)) == 2
+    with pytest.raises(InputError, match="columns are 1, 0, but the model was trained on 0, 1"):
+        load_for_model(written("1,0\n2,3\n"), named)
 
 
 def test_a_column_of_one_value_is_told_of(written):

@@ -61,8 +61,8 @@ def test_a_class_chooses_the_output():
     by_class = torch.stack([net(x, torch.full((4,), label)) for label in range(3)], 1)
     assert torch.equal(by_class, net.net(x))
     assert torch.equal(net(x), by_class.amin(1))
-    with pytest.raises(InputError, match="labels are 0 to 3, but the energy has classes 0 to 2"):
-        net.check_labels(torch.tensor([0, 3]))
+    with pytest.raises(InputError, match="held-out labels are 0 to 3, but the energy has classes 0 to 2"):
+        net.check_labels(torch.tensor([0, 3]), "held-out")
 
 
 @pytest.mark.parametrize("shape", [(1, 7, 8), (1, 8, 129), (64,), (8, 8)])

@@ -1,5 +1,6 @@
 """Class-conditional energies E(x | y): trained on the labels of a data set, sampled by class."""
 
+import copy
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,7 @@ from adance.data import Dataset, Identity
 from adance.energies import ClassConditionalMLP, freeze, given
 from adance.objectives import ContrastiveDivergence, MaximumLikelihood, ScoreMatching
 from adance.samplers import MALA, Langevin
+from adance.training.data_checks import check_energy
 
 
 def classes(n, seed):
@@ -117,6 +119,51 @@ def test_data_without_fitting_labels_are_refused(data, tmp_path):
     ]:
         with pytest.raises(InputError, match=message):
             Trainer(ClassConditionalMLP((1,), count, (4,)), MaximumLikelihood(), labeled, settings(), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_labels_of_held_out_rows_are_checked_before_the_first_step(data, tmp_path):
+    def refused(energy, labels, message):
+        changed = Dataset("classes", "vector", data.train, data.test, Identity(), data.train_labels, labels)
+        with pytest.raises(InputError, match=message):
+            Trainer(energy, MaximumLikelihood(), changed, settings(), tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+
+    beyond = data.test_labels.clone()
+    beyond[-1] = 12
+    refused(
+        ClassConditionalMLP((1,), 3, (4,)), beyond, "held-out labels are 0 to 12, but the energy has classes 0 to 2"
+    )
+    refused(OfLabel(), beyond, "the energy does not accept label 12 of the held-out rows of classes: ")
+    refused(OfLabel(), None, "classes has no labels of held-out rows, which OfLabel needs as its condition")
+
+
+def test_checking_labels_leaves_the_energy_as_one_forward_pass_does():
+    data = load_data("digits")
+    x = data.batch(torch.arange(2))
+    checked = ClassConditionalMLP((1, 8, 8), hidden=(8, 8))  # normalized, so that training passes change it
+    passed = copy.deepcopy(checked)
+    check_energy(checked, x, data)
+    given(passed, data.train_labels[:2])(x)
+    assert checked.training
+    for name, value in passed.state_dict().items():
+        assert torch.equal(checked.state_dict()[name], value), name
+
+
+def test_a_label_that_no_training_row_has(data, tmp_path):
+    rare = data.test_labels.clone()
+    rare[-1] = 7
+    changed = Dataset("classes", "vector", data.train, data.test, Identity(), data.train_labels, rare)
+    energy, out = ClassConditionalMLP((1,), 10, (4,)), tmp_path / "run"
+    with (
+        pytest.warns(UserWarning, match="no training row has the labels 7 of held-out rows"),
+        pytest.warns(UserWarning, match="training rows of 3 of the 10 classes of ClassConditionalMLP"),
+    ):
+        run = Trainer(energy, MaximumLikelihood(MALA(1)), changed, settings(1), out, show_progress=False).fit()
+    assert run.of_class(2).sample(2, steps=1).shape == (2, 1)
+    for opened in (run, load(out)):
+        with pytest.raises(InputError, match=r"no training row has class 7, .* classes are 0, 1, 2"):
+            opened.of_class(7)
 
 
 def test_a_resumed_run_is_the_run(data, tmp_path):
@@ -131,6 +178,17 @@ def test_a_resumed_run_is_the_run(data, tmp_path):
     for part in ("energy", "objective", "optimizer", "random"):
         whole, parts = (tmp_path / out / "checkpoints/00000009" / f"{part}.safetensors" for out in ("whole", "parts"))
         assert whole.read_bytes() == parts.read_bytes()
+
+
+class OfLabel(nn.Module):
+    """E(x | y) of one number and one of three classes."""
+
+    def __init__(self):
+        super().__init__()
+        self.center = nn.Embedding(3, 1)
+
+    def forward(self, x, condition):
+        return (x - self.center(condition)).square().squeeze(1)
 
 
 class OfClass(nn.Module):

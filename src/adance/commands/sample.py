@@ -15,7 +15,8 @@ from adance.commands.given import split_arguments
 from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import add_part, make_parser
 from adance.commands.parts import choose
-from adance.data import load_for_model
+from adance.data import rows_for_model
+from adance.data.cells import is_header
 from adance.errors import InputError
 from adance.samplers import Kernel
 from adance.signatures import Parameter
@@ -121,7 +122,7 @@ def _given(model: Run, path: str | None, n: int) -> Tensor:
     if path is None:
         data = model.reload_data()
         return data.batch(torch.arange(n) % len(data.test), "test")
-    rows = load_for_model(path, model.data)
+    rows = rows_for_model(path, model.data)
     return rows[torch.arange(n) % len(rows)]
 
 
@@ -133,9 +134,9 @@ def _write(model: Run, samples: Tensor, out: Path) -> None:
 
 
 def _write_table(model: Run, samples: Tensor, path: Path) -> None:
-    """Write a table that ``--data`` reads: in full precision, with a header if the data have one."""
+    """Write a table that ``--data`` reads: in full precision, with a header if the data have names."""
     columns = model.data.get("columns")
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerows([columns] if columns else [])
+        writer.writerows([columns] if columns and is_header(columns) else [])
         writer.writerows(model.transform.to_data(samples).tolist())

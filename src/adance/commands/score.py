@@ -10,7 +10,7 @@ from torch import Tensor
 from adance.atomic import output_file
 from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import make_parser
-from adance.data import load_for_model
+from adance.data import rows_for_model
 
 
 def run(argv: list[str]) -> None:
@@ -25,7 +25,7 @@ def run(argv: list[str]) -> None:
     args = parser.read(argv)
 
     model = open_run(args)
-    energies = model.score(load_for_model(args.data, model.data))
+    energies = model.score(rows_for_model(args.data, model.data))
     log_density = model.log_density(energies)
     if args.out is None:
         _write(sys.stdout, energies, log_density)

@@ -4,9 +4,9 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from adance.data.checks import Array, events, labels
+from adance.data.checks import Array, events
+from adance.data.files import ArrayFile, where
+from adance.data.labels import labels
 from adance.data.splits import Splits
 from adance.errors import InputError
 
@@ -54,7 +54,7 @@ def make_splits(name: str, train: Rows, test: Rows | None = None) -> Splits:
 
 
 def read_array(path: Path) -> Splits:
-    """Read rows from an array file, without unpickling.
+    """Read rows from an array file, without unpickling; an .npy above 1 GiB stays on disk.
 
     An .npz has x_train (or x), optionally x_test, y_train (or y) and y_test; or one array of any name. An .npy has only
     the rows. See `checks.events` for the shapes and ranges.
@@ -62,36 +62,15 @@ def read_array(path: Path) -> Splits:
     Raises:
         InputError: for a file that cannot be read, missing or mismatched keys, or unusable values.
     """
-    arrays = _arrays(path)
-    keys = _keys(path, list(arrays))
+    file = ArrayFile(path)
+    keys = _keys(path, list(file.members))
+    arrays = file.read(list(keys.values()))
 
     def rows(split: str) -> Rows:
         x, y = keys[split], keys.get(f"{split}_labels")
-        return Rows(arrays[x], None if y is None else arrays[y], _where(path, x), _where(path, y or ""))
+        return Rows(arrays[x], None if y is None else arrays[y], where(path, x), where(path, y or ""))
 
     return make_splits(str(path), rows("train"), rows("test") if "test" in keys else None)
-
-
-def _arrays(path: Path) -> dict[str, Array]:
-    """All arrays of the file by name; the one of an .npy is called ""."""
-    key = ""
-    try:
-        with path.open("rb") as file:
-            loaded = np.load(file, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                return {"": loaded}
-            arrays = {}
-            for key in loaded.files:
-                arrays[key] = loaded[key]
-            return arrays
-    # A broken archive or header fails in NumPy, zipfile, zlib, struct or ast; all mean that the file is unusable.
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        if "pickle" in reason or "Object arrays" in reason:
-            reason = (
-                "dtype is object, or it is not a NumPy file; pickled objects are not loaded: save plain numeric arrays"
-            )
-        raise InputError(f"{_where(path, key)}: cannot be read as a NumPy array: {reason}") from None
 
 
 def _keys(path: Path, names: list[str]) -> dict[str, str]:
@@ -110,7 +89,3 @@ def _keys(path: Path, names: list[str]) -> dict[str, str]:
         return {"train": names[0]}
     held = ", ".join(map(repr, names)) or "nothing"
     raise InputError(f"{path}: holds {held}, but needs x_train (and x_test, y_train, y_test), x (and y), or one array")
-
-
-def _where(path: Path, key: str) -> str:
-    return f"{path}[{key!r}]" if key else str(path)

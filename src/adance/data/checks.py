@@ -1,5 +1,6 @@
 """Checks of arrays; each error message is one line that names the array."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,14 +8,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from adance.data.rows import AnyRows, LazyRows, fits_in_memory, rows_per_chunk
 from adance.data.transforms import Kind
 from adance.errors import InputError
 
 Array = NDArray[Any]
 
 
-def events(array: Array, where: str) -> tuple[Kind, Tensor]:
-    """Copy and check the rows of an array.
+def events(array: Array, where: str) -> tuple[Kind, AnyRows]:
+    """Check the rows of an array, and copy them; rows of a memory map that are larger than 1 GiB stay on disk.
 
     Two axes (N, D) are vectors, kept in float64 so that standardizing them costs no digits. Three or four axes are
     images, brought to (N, C, H, W): integers as uint8, booleans as they are, floats as float32.
@@ -36,39 +38,63 @@ def events(array: Array, where: str) -> tuple[Kind, Tensor]:
         )
     if array.size == 0:
         raise InputError(f"{where}: shape {array.shape} is empty, but must hold at least one row of one value")
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    images, values = _channels_first(array, where), _values(array, where)
+    first = torch.from_numpy(values(images[:1], 0))
+    shape = (len(images), *first.shape[1:])
+    lazy = isinstance(array, np.memmap) and not fits_in_memory(array.size, first.dtype)
+    copy = torch.empty(() if lazy else shape, dtype=first.dtype)
+    low, high, n = float("inf"), float("-inf"), rows_per_chunk(shape)
+    for start in range(0, len(images), n):
+        part = values(images[start : start + n], start)
+        if lazy:
+            low, high = min(low, float(part.min())), max(high, float(part.max()))
+        else:
+            copy[start : start + n] = torch.from_numpy(part)
+
+    def read(rows: Tensor) -> Tensor:
+        return torch.from_numpy(values(images[rows.numpy()], 0))
+
+    kind: Kind = "vector" if array.ndim == 2 else "image"
+    return kind, LazyRows(shape, first.dtype, read, low, high) if lazy else copy
+
+
+def _values(array: Array, where: str) -> Callable[[Array, int], Array]:
+    """The function that checks and copies a part of the array, given the number of its first row."""
     if array.ndim == 2:
-        return "vector", torch.from_numpy(_finite(array, np.float64, where))
-    return "image", torch.from_numpy(np.ascontiguousarray(_channels_first(_pixels(array, where), where)))
+        return lambda part, first: _finite(part, np.float64, where, first, array.size)
+    if array.dtype.kind == "b":
+        return lambda part, first: np.array(part, order="C")
+    if array.dtype.kind == "f":
+        return lambda part, first: _finite(part, np.float32, where, first, array.size)
+    return lambda part, first: _bytes(part, where)
 
 
-def _finite(array: Array, dtype: type[np.floating[Any]], where: str) -> Array:
+def _finite(part: Array, dtype: type[np.floating[Any]], where: str, first: int, size: int) -> Array:
     # Sums of squares must be finite too, or a variance would overflow.
-    limit = float(np.sqrt(np.finfo(dtype).max)) / array.size
+    limit = float(np.sqrt(np.finfo(dtype).max)) / size
     with np.errstate(over="ignore", invalid="ignore"):
-        values = array.astype(dtype)
+        values = part.astype(dtype, order="C")
         usable = np.abs(values) < limit
     if not usable.all():
         row = int(np.argmin(usable.reshape(len(usable), -1).all(1)))
-        value = array[row][~usable[row]].flat[0]
+        value = part[row][~usable[row]].flat[0]
         raise InputError(
-            f"{where}: row {row} (from 0) holds {value}, but every value must be finite and between ±{limit:.0e}"
+            f"{where}: row {first + row} (from 0) holds {value}, but every value must be finite and between "
+            f"±{limit:.0e}"
         )
     return values
 
 
-def _pixels(array: Array, where: str) -> Array:
-    if array.dtype.kind == "b":
-        return np.array(array)
-    if array.dtype.kind == "f":
-        return _finite(array, np.float32, where)
-    low, high = int(array.min()), int(array.max())
+def _bytes(part: Array, where: str) -> Array:
+    low, high = int(part.min()), int(part.max())
     if low < 0 or high > 255:
         raise InputError(f"{where}: integer images range over {low}..{high}, but must be in 0..255")
-    return array.astype(np.uint8)
+    return part.astype(np.uint8, order="C")
 
 
 def _channels_first(images: Array, where: str) -> Array:
+    if images.ndim == 2:
+        return images
     if images.ndim == 3:
         return images[:, None]
     first, last = images.shape[1] in (1, 3), images.shape[3] in (1, 3)
@@ -78,42 +104,3 @@ def _channels_first(images: Array, where: str) -> Array:
     readings = f"channels first ({n}, C={a}, H={b}, W={c}) or channels last ({n}, H={a}, W={b}, C={c})"
     problem = "is ambiguous" if first else "has 1 or 3 channels in neither layout"
     raise InputError(f"{where}: image shape {images.shape} {problem}, {readings}: reshape it so that only one fits")
-
-
-def labels(parts: list[tuple[Array, int, str]]) -> list[Tensor]:
-    """Class labels as int64, whole numbers as they are and names by their position in sorted order.
-
-    Args:
-        parts: for each split its labels (N,) or (N, 1), the number of rows they belong to, and their name in messages.
-            Names are numbered over all splits together.
-
-    Raises:
-        InputError: for a wrong length or for labels that are neither whole numbers nor names.
-    """
-    if not parts:
-        return []
-    flat = []
-    for array, n, where in parts:
-        if array.shape not in ((n,), (n, 1)):
-            raise InputError(f"{where}: labels have shape {array.shape}, but must have one for each row, ({n},)")
-        flat.append(array.reshape(n))
-    if all(array.dtype.kind == "U" for array in flat):
-        names = np.unique(np.concatenate(flat))
-        return [torch.from_numpy(np.searchsorted(names, array).astype(np.int64)) for array in flat]
-    return [_whole(array, where) for array, (_, _, where) in zip(flat, parts, strict=True)]
-
-
-def _whole(array: Array, where: str) -> Tensor:
-    if array.dtype.kind == "f":
-        with np.errstate(invalid="ignore"):  # of infinities
-            usable = (np.abs(array) < 2**53) & (array % 1 == 0)
-    else:
-        usable = np.full(array.shape, array.dtype.kind in "bui")
-        if array.dtype.kind == "u":
-            usable &= array < 2**63
-    if not usable.all():
-        row = int(np.argmin(usable))
-        raise InputError(
-            f"{where}: label {array[row]} of row {row} is not a whole number: use only whole numbers, or only names"
-        )
-    return torch.from_numpy(array.astype(np.int64))

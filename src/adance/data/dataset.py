@@ -1,12 +1,13 @@
 """Data sets: rows in their own units, and the transform to the model's units."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from torch import Tensor
 
 from adance.data.memory import read_memory
-from adance.data.splits import Splits, fit_transform, hold_out, in_range
+from adance.data.rows import AnyRows
+from adance.data.splits import HELD_OUT, Splits, complete, in_range
 from adance.data.transforms import Transform
 from adance.randomness import check_seed
 
@@ -18,7 +19,8 @@ class Dataset(Splits):
     Attributes:
         name: name that the set was loaded by.
         kind: "image" for events (C, H, W), "vector" for events (D,).
-        train: raw training rows (N, *event); bytes stay uint8 until `batch` asks for them.
+        train: raw training rows (N, *event); bytes stay uint8 until `batch` asks for them. Rows above 1 GiB from an
+            .npy file or a folder stay on disk: a `LazyRows`, which is a tensor once it is indexed.
         test: raw held-out rows (M, *event).
         transform: raw units to model units, fitted on the training rows alone.
         train_labels: class of each training row (N,) int64, or None.
@@ -29,7 +31,7 @@ class Dataset(Splits):
         columns: names of a table's features, None without names.
     """
 
-    test: Tensor = field()  # required, unlike in Splits
+    test: AnyRows = field()  # required, unlike in Splits
     transform: Transform = field()
     source: dict[str, Any] | None = None
 
@@ -42,7 +44,7 @@ class Dataset(Splits):
         y_test: Any = None,
         *,
         name: str = "data",
-        held_out: float = 0.1,
+        held_out: float = HELD_OUT,
         seed: int = 0,
     ) -> "Dataset":
         """A data set from NumPy arrays, torch tensors or pandas DataFrames, which are copied.
@@ -74,12 +76,12 @@ class Dataset(Splits):
         Raises:
             InputError: There are too few rows, or images whose values fit no known range.
         """
-        whole = hold_out(splits, held_out, seed)
+        whole = complete(splits, held_out, seed)
         assert whole.test is not None
-        transform = whole.transform or fit_transform(whole)
+        assert whole.transform is not None
         if whole.kind == "vector":
-            in_range(whole.name, transform.to_model(whole.test))
-        return cls(**vars(replace(whole, transform=transform)))
+            in_range(whole.name, whole.test, whole.transform)
+        return cls(**vars(whole))
 
     def __repr__(self) -> str:
         """A summary in one line, without the tensors."""

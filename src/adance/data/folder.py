@@ -1,29 +1,31 @@
-"""Rows from pictures: a folder of files, or pictures that are decoded already."""
+"""Rows from a folder of pictures."""
 
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from adance.data.checks import Array
+from adance.data.labels import labels
+from adance.data.pictures import check_sizes, picture_rows, read_header
 from adance.data.splits import Splits
 from adance.errors import InputError
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-_GRAY = ("1", "L", "LA")
-_COLOR = ("P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr", "HSV")
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
+_SPLITS = {
+    "train": ("train", "training"),
+    "test": ("test", "testing"),
+    "val": ("val", "valid", "validation"),
+}
+"""Names of folders that are splits, in any case."""
 
 
 def read_folder(path: Path, image_size: int | None = None) -> Splits:
     """Read the pictures of a folder in sorted order; other files and hidden ones are ignored.
 
-    The pictures are in the folder itself, or in one sub-folder for each class. Sub-folders train and test are its
-    splits. If all pictures are gray, C = 1; otherwise all become RGB.
+    The pictures are in the folder itself, or in one sub-folder for each class. Sub-folders train and test (or val) are
+    its splits. If all pictures are gray, C = 1; otherwise all become RGB. Transparent pixels become white. Pictures of
+    more than 1 GiB of pixels are decoded when they are asked for.
 
     Args:
         path: the folder.
@@ -32,93 +34,91 @@ def read_folder(path: Path, image_size: int | None = None) -> Splits:
     Raises:
         InputError: for a folder without pictures or with a mixed layout, a broken file, or sizes that differ.
     """
-    parts = [path / "train", path / "test"]
-    if not all(part.is_dir() for part in parts):
-        parts = [path]
-    listed = [_list(part) for part in parts]
+    listed = [_list(part) for part in _parts(path)]
     files = [file for files, _ in listed for file in files]
-    images = stack([_open(file, image_size) for file in files], [str(file) for file in files])
-    n, classes = len(listed[0][0]), [_codes(path, names, listed[0][1]) for _, names in listed]
-    train, y_train = images[:n], classes[0]
-    test, y_test = (images[n:], classes[1]) if len(parts) == 2 else (None, None)
+    headers = [read_header(file) for file in files]
+    transparent = [file for file, header in zip(files, headers, strict=True) if header.transparent]
+    if transparent:
+        warnings.warn(f"{path}: transparent pixels, as in {transparent[0]}, become white", stacklevel=4)
+    if image_size is None:
+        check_sizes([header.size for header in headers], list(map(str, files)))
+    width, height = headers[0].size if image_size is None else (image_size, image_size)
+    shape = (max(header.channels for header in headers), height, width)
+    rows = [picture_rows(files, shape, image_size) for files, _ in listed]
+    codes = _codes(path, [names for _, names in listed])
+    train, test, y_train, y_test = rows[0], None, codes[0], None
+    if len(rows) == 2:
+        test, y_test = rows[1], codes[1]
     return Splits(str(path), "image", train, test, train_labels=y_train, test_labels=y_test, image_size=image_size)
+
+
+def _parts(path: Path) -> list[Path]:
+    """The folders of the splits, training first; the folder itself if it has no splits."""
+    roles = {name: role for role, names in _SPLITS.items() for name in names}
+    found: dict[str, list[Path]] = {}
+    for folder in _folders(path):
+        found.setdefault(roles.get(folder.name.lower(), ""), []).append(folder)
+    classes = found.pop("", [])
+    if not found:
+        return [path]
+    first = next(iter(found.values()))[0]
+    for others in (list(filter(_any_picture, classes)), _pictures(path)):
+        if others:
+            raise InputError(
+                f"{path}: {first.name} is the name of a split, but {others[0].name} is not: keep pictures and classes "
+                "in the folders of the splits, or rename the class"
+            )
+    twice = next((folders for folders in found.values() if len(folders) > 1), None)
+    if twice is not None:
+        raise InputError(f"{path}: {twice[0].name} and {twice[1].name} are names of the same split: keep one")
+    if "train" not in found:
+        raise InputError(f"{path}: {first.name} is the name of a split, but there is no folder train")
+    if "test" in found and "val" in found:
+        warnings.warn(f"{path}: not used: {found['val'][0].name}", stacklevel=5)
+    held_out = found.get("test", found.get("val", []))
+    return found["train"] + held_out
 
 
 def _list(path: Path) -> tuple[list[Path], list[str] | None]:
     """Picture files, and the class of each if they are in sub-folders."""
     here = _pictures(path)
-    classes = {folder.name: _pictures(folder) for folder in sorted(path.iterdir()) if folder.is_dir()}
+    classes = {folder.name: _pictures(folder) for folder in _folders(path)}
     below = [(file, name) for name, files in classes.items() for file in files]
     if here and below:
         raise InputError(f"{path}: pictures are both in the folder and in {below[0][0].parent}: use one or the other")
+    for folder in (inner for outer in _folders(path) for inner in _folders(outer)):
+        if _any_picture(folder):
+            raise InputError(f"{path}: pictures in {folder} are too deep: classes have no sub-folders")
     if not here and not below:
         raise InputError(f"{path}: has no pictures ({', '.join(_SUFFIXES)}), neither directly nor in sub-folders")
     return (here, None) if here else ([file for file, _ in below], [name for _, name in below])
 
 
 def _pictures(folder: Path) -> list[Path]:
-    files = (f for f in folder.iterdir() if f.suffix.lower() in _SUFFIXES and not f.name.startswith("."))
-    return sorted(file for file in files if file.is_file())
+    return [file for file in _visible(folder) if file.suffix.lower() in _SUFFIXES and file.is_file()]
 
 
-def _codes(path: Path, names: list[str] | None, training: list[str] | None) -> torch.Tensor | None:
-    """Classes by their position in the sorted names of the training classes."""
-    if names is None or training is None:
-        return None
-    places = {name: i for i, name in enumerate(sorted(set(training)))}
-    unknown = sorted(set(names) - set(places))
-    if unknown:
-        raise InputError(f"{path}: class {unknown[0]!r} is in test but not in train, which has {', '.join(places)}")
-    return torch.tensor([places[name] for name in names])
+def _folders(folder: Path) -> list[Path]:
+    return [entry for entry in _visible(folder) if entry.is_dir()]
 
 
-def _open(file: Path, image_size: int | None) -> Array:
-    from PIL import Image
-
+def _visible(folder: Path) -> list[Path]:
     try:
-        with Image.open(file) as picture:
-            return pixels(picture, str(file), image_size)
-    except (OSError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
-        raise InputError(f"{file}: cannot be read as a picture: {' '.join(str(error).split())}") from None
+        return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read as a folder: {error.strerror}") from None
 
 
-def pixels(picture: "Image", where: str, size: int | None) -> Array:
-    """Convert a picture to uint8 (H, W, C): C is 1 for a gray picture and 3 for any other; transparency is dropped.
-
-    Args:
-        picture: decoded or lazily opened picture.
-        where: name of the picture in messages.
-        size: side to resize to (bicubic), after cropping the centered square; None leaves it as it is.
-
-    Raises:
-        InputError: for pictures that are not gray or color with 8 bits a channel.
-    """
-    from PIL import Image, ImageOps
-
-    if picture.mode not in _GRAY + _COLOR:
-        raise InputError(f"{where}: picture mode is {picture.mode}, but must be gray or color with 8 bits a channel")
-    upright = ImageOps.exif_transpose(picture).convert("L" if picture.mode in _GRAY else "RGB")
-    if size is not None:
-        upright = ImageOps.fit(upright, (size, size), method=Image.Resampling.BICUBIC)
-    array = np.asarray(upright)
-    return array[..., None] if array.ndim == 2 else array
+def _any_picture(folder: Path) -> bool:
+    return bool(_pictures(folder)) or any(_any_picture(inner) for inner in _folders(folder) if not inner.is_symlink())
 
 
-def stack(pictures: list[Array], names: list[str]) -> Tensor:
-    """Stack pictures (H, W, C) into one tensor (N, C, H, W) uint8; if any has color, gray ones become RGB.
-
-    Raises:
-        InputError: naming the first picture whose size differs from the first's.
-    """
-    height, width = pictures[0].shape[:2]
-    for picture, name in zip(pictures, names, strict=True):
-        if picture.shape[:2] != (height, width):
-            raise InputError(
-                f"{name}: is {picture.shape[1]} x {picture.shape[0]} pixels (width x height), but the first, "
-                f"{names[0]}, is {width} x {height}: make them alike, or set image_size"
-            )
-    channels = max(picture.shape[2] for picture in pictures)
-    images = np.empty((len(pictures), channels, height, width), np.uint8)
-    for image, picture in zip(images, pictures, strict=True):
-        image[:] = picture.transpose(2, 0, 1)
-    return torch.from_numpy(images)
+def _codes(path: Path, names: list[list[str] | None]) -> list[Tensor | None]:
+    """Labels of each part by the names of its classes; no label if a part, or the training part, has no classes."""
+    training = sorted(set(names[0] or ()))
+    unknown = sorted(set(names[-1] or ()) - set(training))
+    if training and unknown:
+        raise InputError(f"{path}: class {unknown[0]!r} is in test but not in train, which has {', '.join(training)}")
+    classes = [part for part in names if part and training]
+    coded = iter(labels([(np.array(part), len(part), f"{path}: class folders") for part in classes]))
+    return [next(coded) if part and training else None for part in names]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adance.data.arrays import Rows, make_splits, read_array
-from adance.data.folder import pixels, stack
+from adance.data.pictures import pixels, stack
 from adance.data.splits import Splits
 from adance.errors import InputError
 
@@ -118,8 +118,8 @@ def _rows(split: Any, entry: HubSet, where: str, size: int | None) -> Rows:
     arrays, names = [], []
     for row, picture in enumerate(_pictures(split, entry.image, where)):
         names.append(f"{where} row {row}")
-        arrays.append(pixels(_center(picture, entry.crop), names[-1], size))
-    y = None if entry.label is None else np.asarray(list(split[entry.label]))
+        arrays.append(pixels(_center(picture, entry.crop, names[-1]), names[-1], size))
+    y = None if entry.label is None else np.array(list(split[entry.label]), dtype=object)
     return Rows(stack(arrays, names).numpy(), y, where, where)
 
 
@@ -135,8 +135,11 @@ def _pictures(split: Any, column: str, where: str) -> Iterable["Image"]:
         raise InputError(f"{where}: column {column!r} holds no readable images ({reason})") from None
 
 
-def _center(picture: "Image", crop: int | None) -> "Image":
+def _center(picture: "Image", crop: int | None, where: str) -> "Image":
     if crop is None:
         return picture
     left, top = (picture.width - crop) // 2, (picture.height - crop) // 2
+    if left < 0 or top < 0:
+        size = f"{picture.width} x {picture.height}"
+        raise InputError(f"{where}: is {size} pixels (width x height), smaller than the crop of {crop} x {crop}")
     return picture.crop((left, top, left + crop, top + crop))

@@ -1,8 +1,10 @@
 """Loads a name, a path or an array as a `Dataset`, or as rows for a trained model."""
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from adance.data.dataset import Dataset
 from adance.data.folder import read_folder
 from adance.data.hub import HUB, load_hub
 from adance.data.memory import read_memory
-from adance.data.splits import Splits, image_scale, in_range
+from adance.data.rows import AnyRows, LazyRows
+from adance.data.splits import HELD_OUT, Splits, image_scale, in_range
 from adance.data.table import read_table
 from adance.data.toys2d import TOYS
 from adance.data.transforms import Identity, ImageScale, transform_from_state
@@ -25,8 +28,11 @@ from adance.randomness import check_seed
 NAMES = ("digits", *TOYS, *HUB)
 """Names that `load_data` knows; anything else is a path."""
 
+MAX_SIDE = 8192
+"""The largest `image_size`; images of more pixels are refused as files too."""
 
-def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: int | None = None) -> Dataset:
+
+def load_data(source: Any, *, seed: int = 0, held_out: float = HELD_OUT, image_size: int | None = None) -> Dataset:
     """Loads a data set, checked and ready to train on.
 
     Args:
@@ -44,8 +50,8 @@ def load_data(source: Any, *, seed: int = 0, held_out: float = 0.1, image_size: 
     if image_size is not None and not resizable(source):
         given = repr(str(source)) if _is_name_or_path(source) else "the data in memory"
         raise InputError(f"image_size applies to a folder of images or a hub set, but {given} is neither")
-    if image_size is not None and image_size < 1:
-        raise InputError(f"image_size must be at least 1, got {image_size}")
+    if image_size is not None and not 1 <= image_size <= MAX_SIDE:
+        raise InputError(f"image_size must be at least 1 and at most {MAX_SIDE}, got {image_size}")
     data = Dataset.from_splits(_read(source, seed, image_size), held_out, seed)
     if not _is_name_or_path(source):
         return data
@@ -70,17 +76,22 @@ def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
     Raises:
         InputError: for a source that cannot be used, or events of another shape than the model's.
     """
+    return rows_for_model(source, description, seed=seed)[:]
+
+
+def rows_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0) -> LazyRows:
+    """The rows of `load_for_model`, converted when they are indexed: as for it, but for sources larger than memory."""
     try:
         wanted, transform = tuple(description["event_shape"]), transform_from_state(description["transform"])
         image_size = description.get("image_size") if resizable(source) else None
     except (KeyError, TypeError) as error:
         raise InputError(f"description of the training set is incomplete or malformed: {error!r}") from None
-    splits = _read(source, seed, image_size)
-    rows = splits.train if splits.test is None else torch.cat([splits.train, splits.test])
-    found = tuple(rows.shape[1:])
+    trained_on = description.get("columns")
+    splits = _read(source, seed, image_size, trained_on)
+    parts = [splits.train] if splits.test is None else [splits.train, splits.test]
+    found = tuple(splits.train.shape[1:])
     if found != wanted:
         raise InputError(f"{splits.name}: events have shape {found}, but the model was trained on {wanted}")
-    trained_on = description.get("columns")
     if splits.columns and trained_on and list(splits.columns) != trained_on:
         raise InputError(
             f"{splits.name}: columns are {', '.join(splits.columns)}, but the model was trained on "
@@ -88,10 +99,24 @@ def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
         )
     if splits.kind == "image":
         # A source with a fixed scale (digits) keeps it.
-        transform = splits.transform or image_scale(splits.name, rows, expected=transform)
-    x = transform.to_model(rows)
-    in_range(splits.name, x)
-    return x
+        transform = splits.transform or image_scale(splits.name, *parts, expected=transform)
+    else:
+        for part in parts:
+            in_range(splits.name, part, transform)
+    n = sum(map(len, parts))
+    return LazyRows(
+        (n, *found), torch.float32, lambda rows: transform.to_model(_of_parts(parts, rows)), -math.inf, math.inf
+    )
+
+
+def _of_parts(parts: list[AnyRows], rows: Tensor) -> Tensor:
+    """The rows with these indices, counted through one or two parts."""
+    if len(parts) == 1:
+        return parts[0][rows]
+    second, n = rows >= len(parts[0]), len(parts[0])
+    found = torch.empty((len(rows), *parts[0].shape[1:]), dtype=parts[0].dtype)
+    found[~second], found[second] = parts[0][rows[~second]], parts[1][rows[second] - n]
+    return found
 
 
 def resizable(source: Any) -> bool:
@@ -103,7 +128,7 @@ def _is_name_or_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
 
-def _read(source: Any, seed: int, image_size: int | None) -> Splits:
+def _read(source: Any, seed: int, image_size: int | None, columns: list[str] | None = None) -> Splits:
     if not _is_name_or_path(source):
         return read_memory("data", source)
     if source == "digits":
@@ -118,10 +143,12 @@ def _read(source: Any, seed: int, image_size: int | None) -> Splits:
     # os.path answers False where Path would raise, as for a name that is too long.
     if os.path.isdir(path):
         return read_folder(path, image_size)
-    readers = {".npz": read_array, ".npy": read_array, ".csv": read_table}
+    readers: dict[str, Callable[[Path], Splits]]
+    readers = {".npz": read_array, ".npy": read_array, ".csv": partial(read_table, columns=columns)}
     reader = readers.get(path.suffix.lower())
-    if reader is None or not os.path.exists(path):
-        problem = "no such file" if reader else "neither a known name nor a readable path"
+    if reader is None or not os.path.isfile(path):
+        missing = "not a regular file" if os.path.exists(path) else "no such file"
+        problem = missing if reader else "neither a known name nor a readable path"
         problem += did_you_mean(str(source), NAMES)
         raise InputError(
             f"data source {str(source)!r}: {problem}; use a name ({', '.join(NAMES)}) "

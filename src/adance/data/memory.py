@@ -1,7 +1,6 @@
 """Rows from arrays, tensors and DataFrames in memory."""
 
 import sys
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ def _frame_rows(frame: Any, y: Any, x_name: str, y_name: str) -> Rows:
     if label is not None:
         if y is not None:
             raise InputError(f"{x_name}: labels are given twice, as column {names[label]!r} and as {y_name}")
-        y, y_name = frame.iloc[:, label], f"{x_name}: label column {names[label]!r}"
+        y, y_name = np.asarray(frame.iloc[:, label], dtype=object), f"{x_name}: label column {names[label]!r}"
     features = [i for i in range(len(names)) if i != label]
     text = ", ".join(repr(names[i]) for i in features if not numeric[i])
     if text:
@@ -75,19 +74,14 @@ def _array(value: Any, name: str) -> Array:
     try:
         if isinstance(value, Tensor):
             return (value.float() if value.dtype == torch.bfloat16 else value).numpy(force=True)
-        return np.asarray(value)
+        return value if isinstance(value, np.memmap) else np.asarray(value)
     except (RuntimeError, TypeError, ValueError) as error:
         raise InputError(f"{name}: cannot be read as an array: {' '.join(str(error).split())}") from None
 
 
 def _label_array(value: Any, name: str) -> Array:
-    """Labels as an array; an object array of names or of whole numbers, as in pandas, is converted to their type."""
-    array = _array(value, name)
-    if array.dtype.kind in "OT":
-        for kind, dtype in ((str, np.str_), (Integral, np.int64)):
-            if all(isinstance(label, kind) for label in array.flat):
-                return array.astype(dtype)
-    return array
+    """Labels as an array; a list stays one of objects, since NumPy would turn a missing name into the text ``nan``."""
+    return np.array(value, dtype=object) if isinstance(value, list | tuple) else _array(value, name)
 
 
 def _is_frame(value: Any) -> bool:

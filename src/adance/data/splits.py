@@ -1,14 +1,20 @@
 """Rows as they were read, completed: a held-out part, a transform, and the last checks."""
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from adance.data.moments import Moments, column_moments
+from adance.data.rows import AnyRows, chunks, rows_per_chunk, take, value_range
 from adance.data.toys2d import Toy
-from adance.data.transforms import ImageScale, Kind, Standardize, Transform, constant_columns
+from adance.data.transforms import ImageScale, Kind, Standardize, Transform
 from adance.errors import InputError
+
+HELD_OUT = 0.1
+"""The default fraction of rows that are held out."""
 
 DARK = 64
 """Bytes whose maximum is below this are probably on another scale."""
@@ -33,8 +39,8 @@ class Splits:
 
     name: str
     kind: Kind
-    train: Tensor
-    test: Tensor | None = None
+    train: AnyRows
+    test: AnyRows | None = None
     transform: Transform | None = None
     train_labels: Tensor | None = None
     test_labels: Tensor | None = None
@@ -43,8 +49,10 @@ class Splits:
     columns: tuple[str, ...] | None = None
 
 
-def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
-    """Moves a random fraction of the rows to `test`, unless there is a test split already.
+def complete(splits: Splits, held_out: float, seed: int) -> Splits:
+    """Splits with a test split and a transform.
+
+    Without a test split, a random fraction of the rows is moved to it. A transform is fitted to the training rows.
 
     Args:
         splits: rows to split.
@@ -52,43 +60,55 @@ def hold_out(splits: Splits, held_out: float, seed: int) -> Splits:
         seed: seed of the permutation.
 
     Raises:
-        InputError: for fewer than two rows or a fraction outside (0, 1).
+        InputError: for fewer than two rows, a fraction outside (0, 1), or images whose values fit no known range.
     """
     n = len(splits.train)
+    if not 0 < held_out < 1:
+        raise InputError(f"held_out must be between 0 and 1, got {held_out}")
     if n < 2:
         raise InputError(f"{splits.name}: {n} training row(s), but at least 2 are needed")
     if splits.test is not None:
-        return splits
-    if not 0 < held_out < 1:
-        raise InputError(f"held_out must be between 0 and 1, got {held_out}")
+        if held_out != HELD_OUT:
+            warnings.warn(f"{splits.name}: held_out={held_out} is not used, since it has a test split", stacklevel=4)
+        return replace(splits, transform=splits.transform or _fit_transform(splits, None))
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     n_test = min(n - 1, max(1, round(held_out * n)))
     train, test = order[n_test:], order[:n_test]
     x, labels = splits.train, splits.train_labels
     y_train, y_test = (None if labels is None else labels[rows] for rows in (train, test))
-    return replace(splits, train=x[train], test=x[test], train_labels=y_train, test_labels=y_test)
+    transform = splits.transform or _fit_transform(splits, train)
+    return replace(
+        splits, train=take(x, train), test=take(x, test), train_labels=y_train, test_labels=y_test, transform=transform
+    )
 
 
-def fit_transform(splits: Splits) -> Transform:
-    """The transform of the rows to model units, fitted on the training rows.
+def _fit_transform(splits: Splits, training: Tensor | None) -> Transform:
+    """The transform of the rows to model units.
+
+    Args:
+        splits: rows.
+        training: indices of those to train on; ``None`` for all of `train`.
 
     Raises:
         InputError: for images whose values fit no known range.
     """
     if splits.kind == "vector":
-        _warn_of_constants(splits)
-        return Standardize.fit(splits.train)
-    assert splits.test is not None
-    if splits.train.dtype == torch.uint8 and splits.train.max() == 1:
+        if training is not None and len(splits.train) > rows_per_chunk(splits.train.shape):
+            training = training.sort().values  # read from disk in their order there
+        moments = column_moments(splits.train, training)
+        _warn_of_constants(splits, moments)
+        return Standardize.of(moments)
+    parts = [rows for rows in (splits.train, splits.test) if rows is not None]
+    if splits.train.dtype == torch.uint8 and max(value_range(rows)[1] for rows in parts) == 1:
         raise InputError(
             f"{splits.name}: integer images hold only 0 and 1, almost black on the scale 0..255: "
             "multiply them by 255, or store them as bool"
         )
-    return image_scale(splits.name, splits.train, splits.test)
+    return image_scale(splits.name, *parts)
 
 
-def _warn_of_constants(splits: Splits) -> None:
-    constant = constant_columns(splits.train).nonzero().flatten().tolist()
+def _warn_of_constants(splits: Splits, moments: Moments) -> None:
+    constant = moments.constant.nonzero().flatten().tolist()
     if constant:
         named = ", ".join(repr(splits.columns[i]) if splits.columns else str(i + 1) for i in constant)
         warnings.warn(
@@ -98,21 +118,24 @@ def _warn_of_constants(splits: Splits) -> None:
         )
 
 
-def in_range(name: str, x: Tensor) -> None:
-    """Checks that rows (B, *event) in model units are finite in float32.
+def in_range(name: str, rows: AnyRows, transform: Transform) -> None:
+    """Checks that rows (B, *event) in data units are finite in float32 in model units.
 
     Raises:
         InputError: naming the first row that is too far outside the training rows.
     """
-    finite = x.flatten(1).isfinite().all(1)
-    if not finite.all():
-        row = int(finite.logical_not().nonzero()[0])
-        raise InputError(
-            f"{name}: held-out or scored row {row} is not finite after it is standardized by the training rows"
-        )
+    first = 0
+    for part in chunks(rows):
+        finite = transform.to_model(part).flatten(1).isfinite().all(1)
+        if not finite.all():
+            row = first + int(finite.logical_not().nonzero()[0])
+            raise InputError(
+                f"{name}: held-out or scored row {row} is not finite after it is standardized by the training rows"
+            )
+        first += len(part)
 
 
-def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) -> Transform:
+def image_scale(name: str, *parts: AnyRows, expected: Transform | None = None) -> Transform:
     """The scale of image values.
 
     Bytes are on 0..255, booleans on 0..1, floats on [-1, 1] if any is negative and on [0, 1] otherwise.
@@ -125,15 +148,16 @@ def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) ->
     Raises:
         InputError: for floats outside [-1, 1], naming the range found.
     """
-    low, high = min(float(p.min()) for p in parts), max(float(p.max()) for p in parts)
-    first, size = parts[0], parts[0][0].numel()
+    ranges = [value_range(rows) for rows in parts]
+    low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+    event_size = math.prod(parts[0].shape[1:])
     if expected is not None and _fits(expected, parts, low, high):
         _warn_of_units(name, expected, low, high)
         return expected
-    if first.dtype == torch.bool:
-        return ImageScale(0, 1, 2, size)
-    if first.dtype == torch.uint8:
-        found = ImageScale(0, 255, 256, size)
+    if parts[0].dtype == torch.bool:
+        return ImageScale(0, 1, 2, event_size)
+    if parts[0].dtype == torch.uint8:
+        found = ImageScale(0, 255, 256, event_size)
         _warn_of_units(name, found, low, high)
         return found
     if low < -1 or high > 1:
@@ -141,7 +165,7 @@ def image_scale(name: str, *parts: Tensor, expected: Transform | None = None) ->
             f"{name}: float images range over [{low:.9g}, {high:.9g}], but must be in [0, 1] or [-1, 1], "
             "or be integers 0..255"
         )
-    return ImageScale(-1.0 if low < 0 else 0.0, 1.0, None, size)
+    return ImageScale(-1.0 if low < 0 else 0.0, 1.0, None, event_size)
 
 
 def _warn_of_units(name: str, scale: Transform, low: float, high: float) -> None:
@@ -162,7 +186,7 @@ def _warn_of_units(name: str, scale: Transform, low: float, high: float) -> None
         )
 
 
-def _fits(scale: Transform, parts: tuple[Tensor, ...], low: float, high: float) -> bool:
+def _fits(scale: Transform, parts: tuple[AnyRows, ...], low: float, high: float) -> bool:
     """Whether values fit the scale: quantized values need a quantized scale, and floats in [-1, 1] do not."""
     if not isinstance(scale, ImageScale):
         return True
@@ -171,5 +195,5 @@ def _fits(scale: Transform, parts: tuple[Tensor, ...], low: float, high: float) 
     if scale.levels is None:
         return parts[0].dtype.is_floating_point
     if parts[0].dtype.is_floating_point:
-        return high > 1 and all(bool((p == p.round()).all()) for p in parts)
+        return high > 1 and all(bool((p == p.round()).all()) for rows in parts for p in chunks(rows))
     return (parts[0].dtype == torch.bool) == (scale.levels == 2)

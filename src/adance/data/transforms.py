@@ -10,6 +10,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from adance.data.moments import Moments, column_moments
+from adance.data.rows import AnyRows
 from adance.errors import InputError
 
 Kind = Literal["image", "vector"]
@@ -74,7 +76,8 @@ class ImageScale:
 
     def to_model(self, raw: Tensor) -> Tensor:
         """Float32 images in [-1, 1] of raw images (B, C, H, W) in [low, high]."""
-        return (raw.to(torch.float32) - (self.high + self.low) / 2) / ((self.high - self.low) / 2)
+        x = raw.to(torch.float32, memory_format=torch.contiguous_format, copy=True)
+        return x.sub_((self.high + self.low) / 2).div_((self.high - self.low) / 2)
 
     def to_data(self, x: Tensor) -> Tensor:
         """Raw units, neither rounded nor clamped, of images `x` (B, C, H, W) in model units."""
@@ -98,11 +101,15 @@ class Standardize:
     std: tuple[float, ...]
 
     @classmethod
-    def fit(cls, raw: Tensor) -> "Standardize":
+    def fit(cls, raw: AnyRows) -> "Standardize":
         """Statistics of the rows of `raw` (N, D)."""
-        x = raw.to(torch.float64)
-        std = torch.where(constant_columns(x), 1.0, _deviation(x))
-        return cls(tuple(x.mean(0).tolist()), tuple(std.tolist()))
+        return cls.of(column_moments(raw))
+
+    @classmethod
+    def of(cls, moments: Moments) -> "Standardize":
+        """The transform of rows with these statistics."""
+        std = torch.where(moments.constant, 1.0, moments.std)
+        return cls(tuple(moments.mean.tolist()), tuple(std.tolist()))
 
     @property
     def log_det(self) -> float:
@@ -130,20 +137,6 @@ class Standardize:
 
     def _statistics(self, like: Tensor) -> tuple[Tensor, Tensor]:
         return like.new_tensor(self.mean, dtype=torch.float64), like.new_tensor(self.std, dtype=torch.float64)
-
-
-def constant_columns(raw: Tensor) -> Tensor:
-    """Which columns of `raw` (N, D) are constant, up to the rounding of float64: booleans (D,)."""
-    x = raw.to(torch.float64)
-    spread = x.amax(0) - x.amin(0)
-    return (spread <= 1e-14 * x.abs().amax(0)) | (_deviation(x) == 0)
-
-
-def _deviation(x: Tensor) -> Tensor:
-    """Standard deviations of columns (D,), NaN where all values are the same."""
-    # Scaled by the spread first, since squares of tiny numbers would underflow.
-    low, spread = x.amin(0), x.amax(0) - x.amin(0)
-    return ((x - low) / spread).std(0, correction=0) * spread
 
 
 Transform = Identity | ImageScale | Standardize

@@ -32,15 +32,15 @@ class ClassConditional:
             raise InputError(f"classes must be at least 2, got {classes}")
         self.classes = classes
 
-    def check_labels(self, labels: Tensor) -> None:
-        """Check that ``labels`` ``(N,)`` are classes.
+    def check_labels(self, labels: Tensor, split: str) -> None:
+        """Check that ``labels`` ``(N,)``, of the rows of a split, are classes.
 
         Raises:
             InputError: A label is not below ``classes``.
         """
         low, high = int(labels.min()), int(labels.max())
         if low < 0 or high >= self.classes:
-            raise InputError(f"labels are {low} to {high}, but the energy has classes 0 to {self.classes - 1}")
+            raise InputError(f"{split} labels are {low} to {high}, but the energy has classes 0 to {self.classes - 1}")
 
 
 class ClassConditionalMLP(ClassConditional, Configurable, nn.Module):

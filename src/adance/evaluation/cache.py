@@ -12,15 +12,17 @@ import torch
 from torch import Tensor
 
 from adance.atomic import atomic_write
+from adance.data.rows import AnyRows, LazyRows, chunks
 
 
-def content_key(*parts: Tensor | bytes | str | dict[str, Any] | int | None) -> str:
+def content_key(*parts: AnyRows | bytes | str | dict[str, Any] | int | None) -> str:
     """A name (64 hexadecimal digits, SHA-256) that changes whenever any part does; a tensor's shape and type count."""
     digest = hashlib.sha256()
     for part in parts:
-        if isinstance(part, Tensor):
+        if isinstance(part, Tensor | LazyRows):
             digest.update(f"{part.dtype} {tuple(part.shape)}".encode())
-            digest.update(part.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+            for rows in chunks(part):
+                digest.update(rows.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
         else:
             digest.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True).encode())
         digest.update(b"\0")

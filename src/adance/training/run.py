@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
+from adance.data.rows import AnyRows
 from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.class_conditional import ClassConditional
@@ -144,14 +145,15 @@ class Run:
         return x if completion is None else completion.complete(x)
 
     @torch.no_grad()
-    def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:
-        """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model.
+    def score(self, x: AnyRows, batch_size: int = 1000) -> Tensor:
+        """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model; lazy rows are read by batch.
 
         Raises:
             InputError: The energy needs a condition.
         """
         self.check_condition()
-        return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in torch.split(x, batch_size)])
+        parts = (x[first : first + batch_size] for first in range(0, max(1, len(x)), batch_size))
+        return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in parts])
 
     def log_density(self, energies: Tensor) -> Tensor | None:
         """Log-densities ``(N,)`` in the units of the data, from energies; ``None`` if the model is not normalized.
@@ -190,6 +192,12 @@ class Run:
         classes = self.energy.classes
         if not 0 <= label < classes:
             raise InputError(f"there is no class {label}; classes are 0 to {classes - 1}")
+        trained = self.data.get("classes", [label])  # not in runs of earlier versions
+        if label not in trained:
+            shown = ", ".join(map(str, trained))
+            raise InputError(
+                f"no training row has class {label}, so nothing was learned of it; classes are {shown:.200}"
+            )
         return self.given(torch.tensor([label]))
 
     @property
