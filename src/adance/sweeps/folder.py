@@ -39,7 +39,7 @@ class SweepFolder:
             InputError: It is missing or broken.
         """
         try:
-            held: dict[str, Any] = json.loads(self.file.read_text())
+            held: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
             read_mapping(held["settings"], "settings")
             if not (held["keys"] and held["runs"]):
                 raise KeyError("settings")
@@ -95,7 +95,7 @@ class SweepFolder:
         """
         held = {"keys": list(outcomes[0].values), "settings": settings, "runs": [asdict(found) for found in outcomes]}
         with output_file(self.file) as part:
-            part.write_text(json.dumps(held, indent=1) + "\n")
+            part.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
 
 
 def _settings(text: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Outcome:
 def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
     """The outcome of the run in ``folder``, from its files: ``unfinished`` or ``not run`` if it has not ended."""
     try:
-        ending = json.loads((folder / "outcome.json").read_text())
+        ending = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
         status, message = str(ending["status"]), str(ending["message"])
     except (OSError, ValueError, KeyError, TypeError):
         status, message = "unfinished" if (folder / "config.yaml").exists() else "not run", ""
@@ -68,7 +68,7 @@ def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
 def write_outcome(folder: Path, status: str, message: str) -> None:
     """Record in the run folder that the run has ended."""
     with atomic_write(folder / "outcome.json") as part:
-        part.write_text(json.dumps({"status": status, "message": message}) + "\n")
+        part.write_text(json.dumps({"status": status, "message": message}) + "\n", encoding="utf-8")
 
 
 def read_evaluation_metrics(folder: Path) -> dict[str, float]:
@@ -85,7 +85,7 @@ def read_evaluation_metrics(folder: Path) -> dict[str, float]:
 def read_evaluation(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The run's ``evaluation.json``, and its metrics, each with a name and a value; both empty if there is no file."""
     try:
-        held = json.loads((folder / "evaluation.json").read_text())
+        held = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}, []
     if not isinstance(held, dict):
