@@ -27,7 +27,15 @@ VERBOSITY = {
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"}
 
 
-class Parser(ArgumentParser):
+class HelpPrinter(argparse.ArgumentParser):
+    """A parser whose help is an error if it cannot be written, where argparse would ignore that."""
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help."""
+        print(self.format_help(), end="", file=file, flush=True)
+
+
+class Parser(HelpPrinter, ArgumentParser):
     """A parser that raises errors of one line, as :class:`~adance.errors.InputError`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
