@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from adance.atomic import reason
 from adance.data.dataset import Dataset
 from adance.energies.conditional import given, takes_condition
 from adance.energies.energy import refuse_batch_norm, unwrap
@@ -17,7 +19,7 @@ from adance.randomness import fork_rng
 from adance.training.batches import Batches
 from adance.training.config import data_of, energy_of, make_config, objective_of, settings_of
 from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
-from adance.training.devices import make_accelerator
+from adance.training.devices import claim_folder, make_accelerator, track_into
 from adance.training.ema import WeightAverage
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
@@ -73,22 +75,29 @@ class Trainer:
         self.settings = settings or Settings()
         if not (allow_batch_norm or _resuming):
             refuse_batch_norm(energy)
-        name = f"{Path(data.name).stem}-{type(objective).__name__}"
-        self.folder = RunFolder.free(Path("runs"), name) if out is None else RunFolder(out)
-        if not _resuming:
-            self.folder.refuse_taken()
-        self.accelerator = make_accelerator(device, trackers, self.folder.path)
+        self.accelerator = make_accelerator(device, trackers)
         self.data = data
         self.generator = torch.Generator(self.device).manual_seed(self.settings.seed + self.accelerator.process_index)
         self.batches = Batches(
             data, self.settings, self.device, self.accelerator.process_index, self.accelerator.num_processes
         )
-        self.reporter = Reporter(
-            self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
-        )
+        name = f"{Path(data.name).stem}-{type(objective).__name__}"
+        self.folder = claim_folder(self.accelerator, Path("runs"), name) if out is None else RunFolder(out)
         self._new = not _resuming
         self.profile, self.profile_table = Profile(self.device, profile), ""
-        self._set_up(energy.to(self.device), objective)
+        try:
+            if not _resuming:
+                self.folder.refuse_taken()
+            if trackers:
+                track_into(self.accelerator, self.folder.path)
+            self.reporter = Reporter(
+                self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
+            )
+            self._set_up(energy.to(self.device), objective)
+        except BaseException:
+            if out is None:
+                self._give_up_folder()
+            raise
 
     @classmethod
     def resume(
@@ -142,9 +151,19 @@ class Trainer:
         Raises:
             DivergedError: The loss, an energy or a gradient became non-finite, or the energies of data and noise moved
                 too far apart; the message names the step and the last good checkpoint.
-            KeyboardInterrupt: Interrupted; a checkpoint has been written.
-            InputError: The folder already holds another run.
+            KeyboardInterrupt: Interrupted by Ctrl-C, SIGTERM or SIGHUP (as :class:`~adance.signals.Interrupted`, which
+                names the signal); a checkpoint has been written.
+            InputError: The folder already holds another run, or cannot be written; the message names the last good
+                checkpoint.
         """
+        try:
+            return self._fit()
+        except OSError as error:
+            steps = self.folder.checkpoint_steps()
+            good = f"; last good checkpoint: {self.folder.checkpoint(steps[-1])}" if steps else ""
+            raise InputError(f"cannot write the run folder {self.folder.path}: {reason(error)}{good}") from None
+
+    def _fit(self) -> Run:
         if self._new:
             self._create()
         began, gradients_before = time.monotonic() - self.state.seconds, self.objective.energy_gradients
@@ -160,7 +179,7 @@ class Trainer:
                 if interrupted.is_set():
                     self.guard.stop_if_diverged(self.folder)
                     self._checkpoint()
-                    raise KeyboardInterrupt
+                    interrupted.raise_if_set()
         with self.profile.part("logging"):
             self._checkpoint()
             self._save_samples()
@@ -174,6 +193,12 @@ class Trainer:
     def run(self) -> Run:
         """The run at this step: a frozen copy of the model, with averaged weights if there are any."""
         return self.state.as_run(self.folder, self.data_description)
+
+    def _give_up_folder(self) -> None:
+        """Remove the claimed folder, which is still empty."""
+        if self.accelerator.is_main_process:
+            with suppress(OSError):
+                self.folder.path.rmdir()
 
     def _set_up(self, energy: nn.Module, objective: Recipe) -> None:
         sample = evenly_spaced_rows(self.data).to(self.device)
