@@ -62,6 +62,10 @@ def _dispatch(args: list[str], signals: EndingSignals) -> int:
         return DONE
     if args[0] not in COMMANDS:
         return _fail(f"unknown command {args[0]!r}. Available: {', '.join(COMMANDS)}", BAD_INPUT)
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return _fail("the current folder has been deleted: change to one that exists", BAD_INPUT, args[0])
     with reuse_freed_memory(), flush_denormals():
         return _run(args[0], args[1:], signals)
 

@@ -6,7 +6,7 @@ import pytest
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
-DATA = {"kind": "vector", "event_shape": [2], "transform": {}}
+DATA = {"kind": "vector", "event_shape": [2], "transform": {"type": "identity"}}
 CONFIG = {"energy": {"class_path": "a.B"}, "objective": {"class_path": "a.C"}, "steps": 3}
 
 

@@ -104,7 +104,9 @@ def add_settings(parser: Parser, group: Any, prefix: str, settings: Iterable[Par
         key = f"{prefix}{item.name}"
         default = None if item.default is REQUIRED else item.default
         checked = {} if item.plain is Any else {"type": item.plain}
-        parser.option(f"--{key}", group=group, default=default, help=said.get(item.name, ""), **checked)
+        # a file may hold null for what only Python can set, such as a tensor
+        shown = argparse.SUPPRESS if item.plain is type(None) else said.get(item.name, "")
+        parser.option(f"--{key}", group=group, default=default, help=shown, **checked)
 
 
 def help_of(part: Part, name: str) -> str:

@@ -63,6 +63,9 @@ def open_streams() -> bool:
 def log_to_stderr(level: int) -> Iterator[None]:
     """Send the log of ``adance``, from ``level`` on, and Python's warnings to standard error."""
     handler, level_before, show_before = _StderrHandler(), log.level, warnings.showwarning
+    matplotlib = logging.getLogger("matplotlib")
+    matplotlib_before = matplotlib.level
+    matplotlib.setLevel(logging.ERROR)  # it says at length that a cache cannot be written, and does without
     log.addHandler(handler)
     log.setLevel(level)
     warnings.showwarning = _log_warning
@@ -72,6 +75,7 @@ def log_to_stderr(level: int) -> Iterator[None]:
         warnings.showwarning = show_before
         log.setLevel(level_before)
         log.removeHandler(handler)
+        matplotlib.setLevel(matplotlib_before)
 
 
 def _log_warning(

@@ -14,6 +14,8 @@
 import errno
 import json
 import math
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from torch import Tensor, nn
 from adance.atomic import atomic_dir
 from adance.errors import InputError
 from adance.numbers import check_count, check_real
+from adance.signatures import accepts
 from adance.training.checksums import file_checksum, with_checksum, without_checksum
 
 FULL_KEPT = 2
@@ -42,7 +45,9 @@ def save_tensors(state: dict[str, Any], path: Path) -> None:
     try:
         save_file(tensors, path)
     except SafetensorError as error:  # safetensors has its own class for what the system refuses
-        raise OSError(errno.EIO, str(error), str(path)) from None
+        found = re.search(r"os error (\d+)", str(error))
+        number = int(found[1]) if found else errno.EIO
+        raise OSError(number, os.strerror(number), str(path)) from None
 
 
 def load_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Tensor]:
@@ -77,7 +82,17 @@ def load_weights(module: nn.Module, path: Path) -> None:
             f"{path} was written by another version of adance, whose {name} stores different tensors"
         ) from None
     except RuntimeError as error:
+        _check_spectral_norm(state, module, path)
         raise InputError(f"{path} does not fit the {type(module).__name__}: {' '.join(str(error).split())}") from None
+
+
+def _check_spectral_norm(state: dict[str, Tensor], module: nn.Module, path: Path) -> None:
+    """Raise an error that says so if only one of a checkpoint and a module has spectral normalization."""
+    stored, own = (any(name.endswith("._u") for name in names) for names in (state, module.state_dict()))
+    if stored != own:
+        has, lacks = ("has", "does not") if stored else ("has no", "does")
+        name = type(module).__name__
+        raise InputError(f"{path} {has} spectral normalization, but the {name} {lacks}: set spectral_norm={stored}")
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -118,7 +133,7 @@ def save_checkpoint(path: Path, tensors: dict[str, dict[str, Tensor]], state: di
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """The numbers of a checkpoint: ``step``, ``seconds``, ``log_normalizer``, ``chain_runs`` and ``checksums``.
+    """What ``state.json`` of a checkpoint holds: the numbers of training, and ``checksums`` of the other files.
 
     Raises:
         InputError: The file is missing or broken, or a number has the wrong type or does not fit the folder.
@@ -131,12 +146,14 @@ def read_state(path: Path) -> dict[str, Any]:
     if not isinstance(state, dict) or not {"step", "seconds", "log_normalizer"} <= state.keys():
         raise InputError(f"{file} must contain step, seconds and log_normalizer")
     state = without_checksum(state, file)
-    state = {"chain_runs": None, "loss_scale": None, "checksums": {}, **state}
+    state = {"chain_runs": None, "scales": None, "checksums": {}, **state}
     check_count(f"{file}: step", state["step"], least=0)
     check_real(f"{file}: seconds", state["seconds"], 0.0)
-    for name, least in (("log_normalizer", -math.inf), ("chain_runs", 0.0), ("loss_scale", 0.0)):
+    for name, least in (("log_normalizer", -math.inf), ("chain_runs", 0.0)):
         if state[name] is not None:
             check_real(f"{file}: {name}", state[name], least)
+    if state["scales"] is not None and not accepts(tuple[float, float], state["scales"]):
+        raise InputError(f"{file}: scales must be two numbers, got {state['scales']!r}")
     if not isinstance(state["checksums"], dict):
         raise InputError(f"{file}: checksums must be a mapping of file names to numbers, got {state['checksums']!r}")
     if state["step"] != int(path.name):

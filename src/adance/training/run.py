@@ -12,7 +12,7 @@ from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.class_conditional import ClassConditionalMLP
 from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
-from adance.energies.energy import evaluate
+from adance.energies.energy import evaluate, outside_inference_mode
 from adance.energies.fast import chain_copy
 from adance.energies.inpainting import InpaintingEnergy
 from adance.errors import InputError
@@ -86,6 +86,12 @@ class Run:
         """The device of the energy."""
         return next(self.energy.parameters(), torch.empty(0)).device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the energy's weights."""
+        return next((weight.dtype for weight in self.energy.parameters() if weight.is_floating_point()), torch.float32)
+
+    @outside_inference_mode()
     def sample(
         self,
         n: int,
@@ -145,12 +151,13 @@ class Run:
 
     @torch.no_grad()
     def score(self, x: Tensor, batch_size: int = 1000) -> Tensor:
-        """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model.
+        """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model and of any floating-point type.
 
         Raises:
             InputError: The energy needs a condition.
         """
         self.check_condition()
+        x = x.to(self.dtype) if x.is_floating_point() else x
         return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in torch.split(x, batch_size)])
 
     def log_density(self, energies: Tensor) -> Tensor | None:

@@ -19,11 +19,17 @@ from typing import Any
 
 from adance.atomic import atomic_write, reason
 from adance.errors import InputError
+from adance.numbers import is_whole
+from adance.signatures import accepts
 from adance.training.checksums import with_checksum, without_checksum
+from adance.training.description import check_description, check_types
 from adance.yaml_text import dump, read_mapping
 
 FORMAT = 2
 """The format of run folders; a folder of another format is refused."""
+
+
+CONFIG_TYPES = {"data": str | None, "data_seed": int, "held_out": float, "image_size": int | None}
 
 
 class RunFolder:
@@ -104,8 +110,13 @@ class RunFolder:
                 f"{self.path / 'config.yaml'} is not the config of a run: it must contain energy, objective and steps"
             )
         for part in ("energy", "objective"):
-            if not (isinstance(config[part], dict) and isinstance(config[part].get("init_args") or {}, dict)):
+            if not (
+                isinstance(config[part], dict)
+                and isinstance(config[part].get("class_path"), str)
+                and isinstance(config[part].get("init_args"), dict | None)
+            ):
                 raise InputError(f"{self.path / 'config.yaml'}: {part} must have a class_path and init_args")
+        check_types(config, CONFIG_TYPES, self.path / "config.yaml")
         self.read_data_description()
         return config
 
@@ -117,7 +128,7 @@ class RunFolder:
         """
         try:
             description: dict[str, Any] = json.loads((self.path / "data.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"cannot read {self.path / 'data.json'}: {error}") from None
         if not isinstance(description, dict) or not {"kind", "event_shape", "transform"} <= description.keys():
             raise InputError(
@@ -130,6 +141,7 @@ class RunFolder:
                 f"{self.path} has run format {found}, and this version of adance reads format {FORMAT}: train again, "
                 "or use the version that wrote it"
             )
+        check_description(description, self.path / "data.json")
         return description
 
     def checkpoint(self, step: int) -> Path:
@@ -169,4 +181,4 @@ class RunFolder:
         for line in self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []:
             with suppress(ValueError):
                 rows.append(json.loads(line))
-        return [row for row in rows if isinstance(row, dict) and isinstance(row.get("step"), int)]
+        return [row for row in rows if accepts(dict[str, float | None], row) and is_whole(row.get("step"))]

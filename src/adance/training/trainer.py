@@ -1,5 +1,6 @@
 """The training loop."""
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Recipe, Setting
 from adance.randomness import fork_rng
 from adance.training.batches import Batches
-from adance.training.config import data_of, energy_of, make_config, objective_of, settings_of
+from adance.training.config import data_of, energy_of, in_config, make_config, objective_of, settings_of
 from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
 from adance.training.devices import claim_folder, make_accelerator, track_into
 from adance.training.ema import WeightAverage
@@ -29,6 +30,7 @@ from adance.training.reporter import Reporter
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
 from adance.training.run_picture import has_picture
+from adance.training.schedule import warn_of_long_warmup, warn_of_new_steps
 from adance.training.settings import Settings
 from adance.training.speed import chain_options
 from adance.training.state import TrainingState
@@ -73,6 +75,8 @@ class Trainer:
         _resuming: bool = False,
     ) -> None:
         self.settings = settings or Settings()
+        if self.settings.warmup > self.settings.steps > 0:
+            warn_of_long_warmup(self.settings)
         if not (allow_batch_norm or _resuming):
             refuse_batch_norm(energy)
         self.accelerator = make_accelerator(device, trackers)
@@ -124,11 +128,14 @@ class Trainer:
         """
         run_folder = RunFolder(folder)
         config = run_folder.read_config()
-        settings = settings_of(config if steps is None else {**config, "steps": steps})
+        with in_config(run_folder.path):
+            before = settings_of(config)
+        settings = before if steps is None else dataclasses.replace(before, steps=steps)
+        warn_of_new_steps(before, settings.steps)
         data = data or data_of(config)
-        with fork_rng(settings.seed):
-            energy = energy or energy_of(config, data.event_shape)
-        trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
+        with fork_rng(settings.seed), in_config(run_folder.path):
+            energy, objective = energy or energy_of(config, data.event_shape), objective or objective_of(config)
+        trainer = cls(energy, objective, data, settings, folder, _resuming=True, **options)
         check_same_data(run_folder, trainer.data_description)
         trainer._restore()
         if steps is not None and trainer.accelerator.is_main_process:
@@ -149,8 +156,9 @@ class Trainer:
         """Train until ``settings.steps`` and return the run.
 
         Raises:
-            DivergedError: The loss, an energy or a gradient became non-finite, or the energies of data and noise moved
-                too far apart; the message names the step and the last good checkpoint.
+            DivergedError: The loss, an energy or a gradient became non-finite, the energies of data and noise moved too
+                far apart, or the loss or an energy became far larger than at first; the message names the step and the
+                last good checkpoint.
             KeyboardInterrupt: Interrupted by Ctrl-C, SIGTERM or SIGHUP (as :class:`~adance.signals.Interrupted`, which
                 names the signal); a checkpoint has been written.
             InputError: The folder already holds another run, or cannot be written; the message names the last good
@@ -226,6 +234,7 @@ class Trainer:
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
+        self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.state = TrainingState(
             unwrap(self.energy),
             self.objective,
@@ -234,8 +243,8 @@ class Trainer:
             self.optimizers,
             self.average,
             self.generator,
+            self.guard,
         )
-        self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.look_every = 1 if self.device.type == "cpu" else 20
 
     @property
