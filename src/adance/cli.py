@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _reader_gone()
         except (OSError, KeyboardInterrupt) as error:
             _discard_output()
-            return _fail(*_answer(error, signals.received))
+            return _fail(*_answer(error, signals))
         return status
 
 
@@ -84,18 +84,20 @@ def _run(name: str, args: list[str], signals: EndingSignals) -> int:
     except BaseException as error:
         if isinstance(error, SystemExit) and signals.received is None:
             raise
-        return _fail(*_answer(error, signals.received), name)
+        return _fail(*_answer(error, signals), name)
     return DONE
 
 
-def _answer(error: BaseException, received: int | None) -> tuple[str, int]:
+def _answer(error: BaseException, signals: EndingSignals) -> tuple[str, int]:
     """The message and exit status for an error; raises one that is a fault of the program."""
     from adance.errors import DivergedError, InputError
 
-    if isinstance(error, KeyboardInterrupt):
-        return str(error) or "interrupted", 128 + getattr(error, "number", signal.SIGINT)
-    if received is not None:  # the library that was interrupted raised an error of its own
-        return str(Interrupted(received)), 128 + received
+    number = signals.received or signals.waited_for or signal.SIGINT
+    if isinstance(error, Interrupted):
+        return str(error), 128 + error.number
+    # or the library that was interrupted raised an error of its own
+    if isinstance(error, KeyboardInterrupt) or signals.received is not None:
+        return str(Interrupted(number)), 128 + number
     if isinstance(error, (InputError, argparse.ArgumentError)):
         return str(error), BAD_INPUT
     if isinstance(error, UnicodeDecodeError):

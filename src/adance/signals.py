@@ -32,10 +32,12 @@ class EndingSignals:
 
     Attributes:
         received: The first signal, which counts even if the library that it interrupted swallowed the exception.
+        waited_for: A signal that ended training after its step.
     """
 
     def __init__(self) -> None:
         self.received: int | None = None
+        self.waited_for: int | None = None
         self.importing = True
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -53,17 +55,17 @@ def name_of(number: int) -> str:
     return signal.Signals(number).name
 
 
-def received() -> int | None:
-    """The signal that the running command has received, if any."""
+def command_signals() -> EndingSignals | None:
+    """The handler of the running command, if there is one."""
     handlers = map(signal.getsignal, ENDING)
-    return next((handler.received for handler in handlers if isinstance(handler, EndingSignals)), None)
+    return next((handler for handler in handlers if isinstance(handler, EndingSignals)), None)
 
 
 def raise_if_received() -> None:
     """Raise :class:`Interrupted` if the running command has received a signal."""
-    number = received()
-    if number is not None:
-        raise Interrupted(number)
+    command = command_signals()
+    if command is not None and command.received is not None:
+        raise Interrupted(command.received)
 
 
 @contextmanager

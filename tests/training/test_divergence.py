@@ -120,7 +120,7 @@ def test_a_checkpoint_is_never_written_at_or_after_the_bad_step(sick, points, tm
 
 
 def test_the_limit_is_that_of_the_settings(sick, points, tmp_path):
-    with pytest.raises(DivergedError, match="differ by more than 100;"):
+    with pytest.raises(DivergedError, match="differ by more than 100,"):
         trainer_of(sick(3, "gap"), points, tmp_path / "low", energy_limit=100).fit()
     assert trainer_of(sick(3, "gap"), points, tmp_path / "high", energy_limit=1e9, steps=5).fit().step == 5
 

@@ -70,7 +70,7 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     """
     given: dict[str, Any] = {name: config[name] for name in FIELDS if name in config}
     try:
-        if "betas" in given:
+        if isinstance(given.get("betas"), list):
             given["betas"] = tuple(given["betas"])
         return Settings(**given)
     except TypeError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from adance.signals import Interrupted, handled_by, name_of, received
+from adance.signals import Interrupted, command_signals, handled_by, name_of
 
 log = logging.getLogger("adance")
 
@@ -29,19 +29,21 @@ def interrupt_flag() -> Iterator[InterruptFlag]:
 
     Outside the main thread the flag is never set.
     """
-    flag = InterruptFlag()
+    flag, command = InterruptFlag(), command_signals()
 
     def ask(number: int, frame: FrameType | None) -> None:
         if flag.is_set():
             raise Interrupted(number)
         flag.number = number
         flag.set()
+        if command is not None:
+            command.waited_for = number
         by = "" if number == signal.SIGINT else f" by {name_of(number)}"
         log.warning(f"interrupted{by}: writing a checkpoint")
 
-    earlier = received()  # raised during start-up, and swallowed by the library that it interrupted
-    if earlier is not None:
-        flag.number = earlier
+    if command is not None and command.received is not None:
+        # it came during start-up, and the library that it interrupted swallowed the exception
+        flag.number = command.received
         flag.set()
     # a shell starts a background process with Ctrl-C ignored, and `kill -INT` must still stop it
     with handled_by(ask, also_ignored=(signal.SIGINT,)):
