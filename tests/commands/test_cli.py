@@ -11,6 +11,7 @@ import pytest
 
 from adance import objectives
 from adance.cli import main
+from adance.commands import choices
 
 NO_TORCH = "import sys; {}; assert not {{'torch', 'numpy', 'jsonargparse', 'matplotlib'}} & set(sys.modules)"
 
