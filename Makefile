@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-clusters lint types clean
+.PHONY: setup demo test test-clusters hardening lint types clean
 
 setup: .venv/ready
 
@@ -28,6 +28,10 @@ test: lint types
 test-clusters: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,dask]'
 	$(BIN)/pytest -m cluster
+
+# Runs that are killed a hundred times, full disks, damaged files, odd surroundings: `make test` has a sample of them.
+hardening: setup
+	$(BIN)/pytest -m hardening -n 2
 
 lint: setup
 	$(BIN)/ruff check

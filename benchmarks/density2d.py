@@ -106,7 +106,7 @@ def train(make: Callable[[], Recipe], name: str, seed: int, kept: Path) -> None:
         try:
             run = adance.Trainer(energy, made, data, settings, folder + "/run", device="cpu", show_progress=False).fit()
         except adance.DivergedError as error:
-            kept.write_text(json.dumps({"diverged": str(error)}) + "\n")
+            kept.write_text(json.dumps({"diverged": str(error)}) + "\n", encoding="utf-8")
             return
         seconds, rows = time.monotonic() - began, CountingMLP.rows
     result = measure(run, name) | {"seconds": seconds, "rows": rows, "learned_log_z": run.log_normalizer}
@@ -115,7 +115,7 @@ def train(make: Callable[[], Recipe], name: str, seed: int, kept: Path) -> None:
         keep_picture(
             kept.with_suffix(".png"), learned / torch.softmax(TOYS[name]().log_prob(shown_grid(name)), 0).max()
         )
-    kept.write_text(json.dumps(result) + "\n")
+    kept.write_text(json.dumps(result) + "\n", encoding="utf-8")
     print(f"{kept.stem}: KL {result['kl']:.4f} in {seconds:.0f} s", flush=True)
 
 
@@ -133,7 +133,7 @@ def keep_picture(path: Path, density: Tensor) -> None:
 
 def results(objective: str, name: str, folder: Path = RESULTS) -> list[dict[str, float]]:
     """What has been kept for an objective on a set."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob(f"{objective}-{name}-*.json"))]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob(f"{objective}-{name}-*.json"))]
 
 
 def cell(rows: list[dict[str, float]]) -> str:

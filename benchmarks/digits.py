@@ -63,9 +63,9 @@ def main() -> None:
                 if status:
                     sys.exit(status)
                 result = report(judge, adance.load(folder + "/run"), name)
-                kept.write_text(json.dumps({**result, "seconds": time.monotonic() - began}) + "\n")
+                kept.write_text(json.dumps({**result, "seconds": time.monotonic() - began}) + "\n", encoding="utf-8")
         else:
-            print(f"{name}: {kept.read_text().strip()}")
+            print(f"{name}: {kept.read_text(encoding='utf-8').strip()}")
 
 
 def report(judge: Judge, run: adance.Run, name: str) -> dict[str, object]:

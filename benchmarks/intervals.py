@@ -190,7 +190,7 @@ def keep(name: str, source: str, seed: int) -> None:
     if kept.exists():
         return
     result = train(name, source, seed, RECIPES[name].steps)
-    kept.write_text(json.dumps(result) + "\n")
+    kept.write_text(json.dumps(result) + "\n", encoding="utf-8")
     print(f"{kept.stem}: {result}", flush=True)
 
 
@@ -249,7 +249,7 @@ def look(judge: Judge, run: adance.Run, data: Dataset) -> dict[str, Any]:
 
 def results(source: str, name: str) -> list[dict[str, Any]]:
     """What has been kept of a recipe."""
-    return [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"{source}-{name}-*.json"))]
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(RESULTS.glob(f"{source}-{name}-*.json"))]
 
 
 if __name__ == "__main__":

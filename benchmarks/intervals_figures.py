@@ -97,7 +97,7 @@ def control(found: Mapping[str, Rows], titles: Mapping[str, str], names: Sequenc
 
 def times(source: str) -> dict[str, float]:
     """Seconds a step of the recipes whose time has been taken."""
-    kept = json.loads(TIMES.read_text()) if TIMES.exists() else {}
+    kept = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
     return dict(kept.get(source, {}))
 
 

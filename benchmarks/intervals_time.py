@@ -43,9 +43,9 @@ def main() -> None:
     found = {name: statistics.median(seconds) for name, seconds in turns.items()}
     for name, seconds in found.items():
         print(f"{name}: {1e3 * seconds:.3g} ms a step{', chains compiled' * compiled[name]}")
-    kept = json.loads(TIMES.read_text()) if TIMES.exists() else {}
+    kept = json.loads(TIMES.read_text(encoding="utf-8")) if TIMES.exists() else {}
     source = Path(args.data).stem
-    TIMES.write_text(json.dumps(kept | {source: kept.get(source, {}) | found}, indent=1) + "\n")
+    TIMES.write_text(json.dumps(kept | {source: kept.get(source, {}) | found}, indent=1) + "\n", encoding="utf-8")
 
 
 def compiles(name: str, data: Dataset) -> bool:

@@ -98,7 +98,7 @@ def _samples(run: Path) -> np.ndarray:
 
 
 def _metrics(folder: Path) -> list[dict[str, float]]:
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
 
 

@@ -306,9 +306,11 @@ def main() -> None:
                 )
                 print(lines[-1], flush=True)
     if args.write:
-        before, _, rest = DOC.read_text().partition(BEGIN)
+        before, _, rest = DOC.read_text(encoding="utf-8").partition(BEGIN)
         note = f"{args.chains} chains of {args.steps} steps ({args.steps // 4} of HMC), torch {torch.__version__}"
-        DOC.write_text(f"{before}{BEGIN}\n{note}:\n\n" + "\n".join(lines) + f"\n{END}{rest.partition(END)[2]}")
+        DOC.write_text(
+            f"{before}{BEGIN}\n{note}:\n\n" + "\n".join(lines) + f"\n{END}{rest.partition(END)[2]}", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

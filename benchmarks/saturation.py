@@ -92,8 +92,8 @@ def main() -> None:
         print(f"{name:8} {seconds:8.4f} s   {seconds / found['plain']:6.3f}")
     print(f"chains, per training step: {chains:.4f} s; live rows {share:.1%}; spread of r {about['ratio_std']}")
     RESULTS.parent.mkdir(exist_ok=True)
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    RESULTS.write_text(json.dumps([*rows, about], indent=1) + "\n")
+    rows = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+    RESULTS.write_text(json.dumps([*rows, about], indent=1) + "\n", encoding="utf-8")
 
 
 def train(

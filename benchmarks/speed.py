@@ -148,16 +148,20 @@ def machine(device: str, repeats: int) -> str:
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    names = [
+        line.split(":")[1].strip()
+        for line in info.read_text(encoding="utf-8").splitlines()
+        if line.startswith("model name")
+    ]
     return names[0] if names else platform.processor()
 
 
 def write(part: str, lines: list[str]) -> None:
-    text = DOC.read_text()
+    text = DOC.read_text(encoding="utf-8")
     begin, end = BEGIN.format(part), END.format(part)
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
-    DOC.write_text(f"{before}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}{after}")
+    DOC.write_text(f"{before}{begin}\n\n" + "\n".join(lines) + f"\n\n{end}{after}", encoding="utf-8")
 
 
 def main() -> None:

@@ -117,7 +117,7 @@ def config(
     }
     args.out.mkdir(parents=True, exist_ok=True)
     path = args.out / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(held, sort_keys=False))
+    path.write_text(yaml.safe_dump(held, sort_keys=False), encoding="utf-8")
     return path
 
 
@@ -144,10 +144,10 @@ def measured(folder: Path, judge: digits.Judge) -> dict[int, list[dict[str, obje
         if outcome.status == "done" and not kept.exists():
             result = judge.measure(adance.load(folder / outcome.name).sample(1000))
             numbers = {name: outcome.metrics[name] for name in ("step", "seconds", "energy_gradients")}
-            kept.write_text(json.dumps({**result, **numbers, "values": outcome.values}) + "\n")
+            kept.write_text(json.dumps({**result, **numbers, "values": outcome.values}) + "\n", encoding="utf-8")
         if kept.exists():
             interval = int(outcome.values["objective.interval"])
-            found.setdefault(interval, []).append(json.loads(kept.read_text()))
+            found.setdefault(interval, []).append(json.loads(kept.read_text(encoding="utf-8")))
     return found
 
 

@@ -107,12 +107,12 @@ def _running_mean(values: Sequence[float]) -> list[float]:
 
 def put_between_markers(page: Path, text: str, begin: str, end: str = END) -> None:
     """Replace what stands between the markers of ``page``."""
-    whole = page.read_text()
+    whole = page.read_text(encoding="utf-8")
     before, _, rest = whole.partition(begin)
     _, found, after = rest.partition(end)
     if not found:
         raise SystemExit(f"{page} has no place for the table: it needs {begin} and {end}")
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def _with_shared_likelihood(results: Results, name: str) -> dict[int, list[dict[str, object]]]:

@@ -1,11 +1,27 @@
-"""``python -m adance`` and ``accelerate launch -m adance``."""
+"""``adance``, ``python -m adance`` and ``accelerate launch -m adance``."""
+
+import signal
+
+if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command handles it: imports would show a traceback
 
 import os
 import sys
+from contextlib import suppress
 
-if sys.path[0] == os.getcwd() and not getattr(sys.flags, "safe_path", False):
-    del sys.path[0]  # python -m puts the current folder first: nothing may be imported from it
+with suppress(FileNotFoundError):  # the current folder may have been deleted
+    if __name__ == "__main__" and sys.path[0] == os.getcwd() and not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]  # python -m puts the current folder first: nothing may be imported from it
 
 from adance.cli import main
 
-sys.exit(main())
+
+def run() -> None:
+    """Run the command line, and end the process with its exit status."""
+    status = main()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    run()

@@ -43,7 +43,14 @@ def output_file(path: Path) -> Iterator[Path]:
         with atomic_write(path) as part:
             yield part
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+        raise InputError(f"cannot write {path}: {reason(error)}") from None
+
+
+def reason(error: OSError) -> str:
+    """Why a file cannot be written, in words."""
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return f"{error.filename} is a file, not a folder"
+    return error.strerror or str(error)
 
 
 @contextmanager

@@ -7,11 +7,13 @@ import argparse
 import importlib
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from contextlib import suppress
 
-from adance.commands.process import log_level, log_to_stderr, process_settings
+from adance.commands.process import flush_denormals, log_level, log_to_stderr, open_streams, reuse_freed_memory
+from adance.signals import EndingSignals, Interrupted, handled_by
 
 COMMANDS = {
     "train": "train an energy-based model into a run folder",
@@ -22,49 +24,104 @@ COMMANDS = {
     "report": "write a page about a run or a sweep: samples, chains, curves, energies",
 }
 
-DONE, BAD_INPUT, DIVERGED, INTERRUPTED = 0, 2, 3, 130
+DONE, BAD_INPUT, DIVERGED = 0, 2, 3
 
 log = logging.getLogger("adance")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit status: 0 done, 2 bad input, 3 training diverged, 130 interrupted."""
+    """Run the command line and return the exit status.
+
+    0: done, 2: bad input or a file that cannot be written, 3: training diverged, 128 + n: ended by signal n, so 130
+    after Ctrl-C.
+    """
     args = list(sys.argv[1:] if argv is None else argv)
+    signals = EndingSignals()
+    with log_to_stderr(log_level(args)), handled_by(signals):
+        if not open_streams():
+            return _fail("standard output is closed: redirect it, as in > /dev/null", BAD_INPUT)
+        try:
+            status = _dispatch(args, signals)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _reader_gone()
+        except (OSError, KeyboardInterrupt) as error:
+            _discard_output()
+            return _fail(*_answer(error, signals))
+        return status
+
+
+def _dispatch(args: list[str], signals: EndingSignals) -> int:
     if not args or args[0] in ("-h", "--help"):
         print(_help())
         return DONE if args else BAD_INPUT
     if args[0] == "--version":
+        from importlib.metadata import version
+
         print(f"adance {version('adance')}")
         return DONE
     if args[0] not in COMMANDS:
-        with log_to_stderr(log_level(args)):
-            return _fail(f"unknown command {args[0]!r}. Available: {', '.join(COMMANDS)}", BAD_INPUT)
-    with process_settings(log_level(args)):
-        return _run(args[0], args[1:])
+        return _fail(f"unknown command {args[0]!r}. Available: {', '.join(COMMANDS)}", BAD_INPUT)
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return _fail("the current folder has been deleted: change to one that exists", BAD_INPUT, args[0])
+    with reuse_freed_memory(), flush_denormals():
+        return _run(args[0], args[1:], signals)
 
 
-def _run(name: str, args: list[str]) -> int:
-    from adance.errors import DivergedError, InputError
+def _run(name: str, args: list[str], signals: EndingSignals) -> int:
     from adance.registry import trust_restored, trust_typed
 
     try:
+        command = importlib.import_module(f"adance.commands.{name}")
+        signals.importing = False
         with trust_restored():
-            importlib.import_module(f"adance.commands.{name}").run(trust_typed(args))
-    except (InputError, argparse.ArgumentError) as error:
-        return _fail(str(error), BAD_INPUT, name)
-    except UnicodeDecodeError as error:
-        return _fail(f"a file that should be text in UTF-8 is not: {error}", BAD_INPUT, name)
-    except DivergedError as error:
-        return _fail(str(error), DIVERGED, name)
-    except (MemoryError, RuntimeError) as error:
-        if not (isinstance(error, MemoryError) or "memory" in str(error)):
-            raise
-        return _fail(f"not enough memory: {error}; use smaller batches or fewer samples", BAD_INPUT, name)
-    except KeyboardInterrupt as error:
-        return _fail(str(error) or "interrupted", INTERRUPTED, name)
+            command.run(trust_typed(args))
+        sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _reader_gone()
+    except BaseException as error:
+        if isinstance(error, SystemExit) and signals.received is None:
+            raise
+        return _fail(*_answer(error, signals), name)
     return DONE
+
+
+def _answer(error: BaseException, signals: EndingSignals) -> tuple[str, int]:
+    """The message and exit status for an error; raises one that is a fault of the program."""
+    from adance.errors import DivergedError, InputError
+
+    number = signals.received or signals.waited_for or signal.SIGINT
+    if isinstance(error, Interrupted):
+        return str(error), 128 + error.number
+    # or the library that was interrupted raised an error of its own
+    if isinstance(error, KeyboardInterrupt) or signals.received is not None:
+        return str(Interrupted(number)), 128 + number
+    if isinstance(error, (InputError, argparse.ArgumentError)):
+        return str(error), BAD_INPUT
+    if isinstance(error, UnicodeDecodeError):
+        return f"a file that should be text in UTF-8 is not: {error}", BAD_INPUT
+    if isinstance(error, DivergedError):
+        return str(error), DIVERGED
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "memory" in str(error)):
+        return f"not enough memory: {error}; use smaller batches or fewer samples", BAD_INPUT
+    if isinstance(error, OSError):
+        where = "cannot write standard output or a file" if error.filename is None else str(error.filename)
+        return f"{where}: {error.strerror or error}", BAD_INPUT
+    raise error
+
+
+def _reader_gone() -> int:
+    """The program that read the output, such as ``head``, has read all that it wanted."""
+    _discard_output()
+    return DONE
+
+
+def _discard_output() -> None:
+    """Let Python's last flush of standard output succeed."""
+    with suppress(OSError):  # it may have no file, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, status: int, command: str = "") -> int:
@@ -82,5 +139,5 @@ def _help() -> str:
         f"commands:\n{lines}\n\n"
         "options:\n  -h, --help  show this help; for the options of a command: adance COMMAND --help\n"
         "  --version   show the version\n\n"
-        "exit status: 0 done, 2 bad input, 3 training diverged, 130 interrupted"
+        "exit status: 0 done, 2 bad input, 3 training diverged, 130 interrupted, 143 ended by SIGTERM"
     )

@@ -4,11 +4,11 @@ import inspect
 import sys
 from collections.abc import Mapping
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from adance.errors import InputError
 from adance.registry import find_class
-from adance.signatures import Parameter, default_factories, is_factory, parameters
+from adance.signatures import Parameter, accepts, default_factories, in_words, is_factory, parameters
 
 T = TypeVar("T")
 
@@ -17,6 +17,9 @@ class Configurable:
     """Mix-in: remembers the arguments of its constructor for :func:`describe`."""
 
     init_args: dict[str, Any]
+
+    checks_types: ClassVar[bool] = False
+    """Whether the arguments must be of the types of the constructor's hints."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Configurable":
         """Make the object and note its arguments (copying calls this with none)."""
@@ -30,8 +33,23 @@ class Configurable:
                 named |= named.pop(name)
             elif parameter.kind is parameter.VAR_POSITIONAL:
                 del named[name]
+        if cls.checks_types:
+            check_types(cls, named)
         remember(made, named)
         return made
+
+
+def check_types(made_from: type, args: Mapping[str, Any]) -> None:
+    """Check that the arguments of a class are of the types of its constructor's hints, or the defaults.
+
+    Raises:
+        InputError: One is not.
+    """
+    known = parameters(made_from)
+    for name, value in args.items():
+        if name in known and value is not known[name].default and not accepts(known[name].hint, value):
+            wanted = in_words(known[name].hint)
+            raise InputError(f"{made_from.__name__}: {name} must be {wanted}, got {value!r}")
 
 
 def remember(made: object, init_args: dict[str, Any]) -> None:

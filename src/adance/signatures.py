@@ -17,6 +17,7 @@ from adance.registry import is_kind
 
 SCALARS = (bool, int, float, str, type(None))
 CONTAINERS = (list, tuple, dict, set, Sequence, Mapping)
+WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", type(None): "None"}
 REQUIRED = inspect.Parameter.empty
 
 
@@ -101,13 +102,30 @@ def accepts(hint: Any, value: object) -> bool:
     return any(_is_of(member, value) for member in members(hint))
 
 
+def in_words(hint: Any) -> str:
+    """The values of a type, in words."""
+    if len(members(hint)) > 1:
+        return " or ".join(map(in_words, members(hint)))
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if get_origin(hint) in (list, tuple):
+        inner = ["…" if part is Ellipsis else in_words(part) for part in get_args(hint)]
+        return f"a {get_origin(hint).__name__} ({', '.join(inner)})"
+    if get_origin(hint) in (dict, Mapping):
+        return "a mapping of settings"
+    return WORDS.get(hint, getattr(hint, "__name__", str(hint)))
+
+
 def _is_of(hint: Any, value: object) -> bool:
     if hint is int:
         return is_whole(value)
     if hint is float:
         return isinstance(value, Real) and not isinstance(value, bool)
     if get_origin(hint) is Literal:
-        return value in get_args(hint)
+        return any(isinstance(value, type(word)) and value == word for word in get_args(hint))
+    if get_origin(hint) in (dict, Mapping):
+        key, item = get_args(hint)
+        return isinstance(value, Mapping) and all(accepts(key, k) and accepts(item, v) for k, v in value.items())
     if get_origin(hint) in (list, tuple):
         return isinstance(value, (list, tuple)) and _are_of(get_args(hint), value)
     is_class = isinstance(hint, type) and hint is not Any and not getattr(hint, "_is_protocol", False)

@@ -69,7 +69,7 @@ def as_text(value: Any) -> str:
     return text.removesuffix("...\n").strip()
 
 
-def dump(settings: dict[str, Any]) -> str:
-    """Settings as the text of a file."""
-    text: str = yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+def dump(settings: dict[str, Any], unicode: bool = True) -> str:
+    """Settings as the text of a file; without ``unicode``, other characters than ASCII are escaped."""
+    text: str = yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=unicode)
     return text

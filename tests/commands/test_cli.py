@@ -1,5 +1,7 @@
 import importlib
+import io
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +11,7 @@ import pytest
 
 from adance import objectives
 from adance.cli import main
+from adance.commands import choices
 
 NO_TORCH = "import sys; {}; assert not {{'torch', 'numpy', 'jsonargparse', 'matplotlib'}} & set(sys.modules)"
 
@@ -124,6 +127,46 @@ def test_an_interrupt_is_one_line_and_status_130(adance, monkeypatch):
 
     monkeypatch.setattr("adance.commands.score.run", interrupted)
     assert adance("score", "a", "b") == (130, "", "adance score: error: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "by"),
+    [(signal.SIGINT, 130, ""), (signal.SIGTERM, 143, " by SIGTERM"), (signal.SIGHUP, 129, " by SIGHUP")],
+)
+def test_a_signal_counts_whatever_a_library_makes_of_it(number, status, by, adance, monkeypatch):
+    def swallowed(args):
+        try:
+            signal.raise_signal(number)
+        except KeyboardInterrupt:
+            raise RecursionError("maximum recursion depth exceeded") from None
+
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    monkeypatch.setattr("adance.commands.score.run", swallowed)
+    assert adance("score", "a", "b") == (status, "", f"adance score: error: interrupted{by}\n")
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_a_fault_of_the_program_keeps_its_traceback(monkeypatch):
+    def broken(args):
+        raise RecursionError
+
+    monkeypatch.setattr("adance.commands.score.run", broken)
+    with pytest.raises(RecursionError):
+        main(["score", "a", "b"])
+
+
+def test_a_closed_standard_output_is_an_error_before_any_work(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["score", "a", "b"]) == 2
+    assert capsys.readouterr().err == "adance: error: standard output is closed: redirect it, as in > /dev/null\n"
+
+
+def test_settings_are_printed_in_ascii_where_text_is_not_utf_8(monkeypatch, tmp_path):
+    raw = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    assert main(["train", "--data", "dät.npz", "--print_config"]) == 0
+    (tmp_path / "config.yaml").write_bytes(raw.getvalue())
+    assert choices.read(["--config", str(tmp_path / "config.yaml")]).args.data == "dät.npz"
 
 
 def test_an_interrupt_before_there_is_a_checkpoint_does_not_say_how_to_go_on(tiny, monkeypatch):

@@ -28,7 +28,7 @@ def pages_of_a_second_use() -> int:
 
 
 def resident() -> int:
-    with open("/proc/self/statm") as statm:
+    with open("/proc/self/statm", encoding="utf-8") as statm:
         return int(statm.read().split()[1]) * resource.getpagesize()
 
 

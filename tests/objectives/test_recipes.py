@@ -8,6 +8,7 @@ import torch
 
 from adance.configurable import build, describe
 from adance.energies import MLP, ClassConditionalMLP
+from adance.errors import InputError
 from adance.noises import NeuralSampler
 from adance.objectives import (
     ACE,
@@ -209,3 +210,18 @@ def test_names_are_resolved_to_objects_with_every_number(recipe):
     for name in ("noise", "psi"):
         assert not isinstance(getattr(resolved, name, None), str)
     assert resolved.resolve(Setting((2,), 8)) == resolved
+
+
+class Square(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, x):
+        return self.scale * x.square()
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS))
+def test_events_without_an_axis_are_one_clear_error(name):
+    with pytest.raises(InputError, match=r"events of shape \(\) in a tensor of shape \(20,\)"):
+        MAKERS[name]().build(Square(), torch.randn(20), batch_size=4).loss(Square(), torch.randn(20))

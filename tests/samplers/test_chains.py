@@ -11,7 +11,7 @@ from adance.energies import MLP
 from adance.errors import InputError
 from adance.objectives import Setting
 from adance.objectives.resolve import resolve_sampler
-from adance.samplers import MALA, Kernel, Langevin, run_chains
+from adance.samplers import HMC, MALA, Kernel, Langevin, RandomWalkMetropolis, run_chains
 from adance.samplers.kernel import ChainState
 
 KERNELS = [Langevin(4, 0.1), MALA(4, 0.1)]
@@ -170,3 +170,9 @@ def test_a_kernel_whose_init_takes_no_step_size_is_driven(generator):
 
     x = torch.ones(2, 3)
     torch.testing.assert_close(run_chains(Descent(), lambda x: 0.5 * x.square().sum(1), x).x, x / 8)
+
+
+@pytest.mark.parametrize("made_from", [Langevin, MALA, HMC, RandomWalkMetropolis])
+def test_events_without_an_axis_are_one_clear_error(made_from):
+    with pytest.raises(InputError, match=r"events of shape \(\) in a tensor of shape \(5,\)"):
+        run_chains(made_from(), lambda x: 0.5 * x.square(), torch.zeros(5), steps=2)

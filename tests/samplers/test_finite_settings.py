@@ -41,6 +41,6 @@ def test_the_temperature_of_any_proposal(value):
 
 @pytest.mark.parametrize(("made_from", "name"), [(MALA, "steps"), (HMC, "leapfrog_steps"), (Langevin, "step_size")])
 def test_only_optional_settings_may_be_none(made_from, name):
-    with pytest.raises(InputError, match=f"{name}=None"):
+    with pytest.raises(InputError, match=f"{name} must be .*, got None"):
         made_from(**{name: None})
     assert Langevin(noise_std=None, temperature=None).temperature == pytest.approx(1)

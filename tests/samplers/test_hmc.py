@@ -117,6 +117,21 @@ def test_adaptation_reaches_the_target_acceptance(generator):
     check_covariance(after.x, COVARIANCE)
 
 
+@pytest.mark.parametrize("step_size", [1e-4, 1e-3, 0.1, 5.0])
+@pytest.mark.parametrize("rows", [1, 500])
+def test_adaptation_finds_the_target_from_any_step_size(step_size, rows, generator):
+    x = gaussian_sample(rows, generator)
+    chains = run_chains(HMC(400, step_size, 5), GAUSSIAN.energy, x, generator=generator, adapt=400)
+    assert abs(chains.acceptance[200:].mean() - 0.8) < (0.02 if rows > 1 else 0.08)
+
+
+def test_a_given_step_size_is_not_searched_again(generator):
+    x = gaussian_sample(500, generator)
+    given = torch.tensor(1e-3, dtype=x.dtype)
+    chains = run_chains(HMC(1, leapfrog_steps=5), GAUSSIAN.energy, x, generator=generator, adapt=1, step_size=given)
+    assert 1e-3 < chains.step_size < 1.1e-3
+
+
 def test_trajectories_to_nan_are_refused(generator):
     chains = run_chains(
         HMC(20, 0.5, 3),

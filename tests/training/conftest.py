@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from child_processes import TINY, end_of, finish
 
 from adance.data import Dataset, ImageScale, Standardize, load_data
 from adance.energies import MLP
@@ -77,3 +78,18 @@ def tensor_bytes():
         return {path.name: path.read_bytes() for path in last.glob("*.safetensors")}
 
     return read
+
+
+@pytest.fixture(scope="session")
+def uninterrupted(tmp_path_factory):
+    """What runs of this many steps end with."""
+    ends = {}
+
+    def run(steps):
+        if steps not in ends:
+            out = tmp_path_factory.mktemp("whole") / "run"
+            assert finish([*TINY, "--steps", steps, "--out", out]) == 0
+            ends[steps] = end_of(out)
+        return ends[steps]
+
+    return run

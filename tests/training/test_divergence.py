@@ -4,8 +4,17 @@ from torch import nn
 
 from adance import remember, trust
 from adance.cli import main
+from adance.energies import MLP
 from adance.errors import DivergedError
-from adance.objectives import NCE, AdaNCE
+from adance.objectives import (
+    BRM,
+    NCE,
+    AdaNCE,
+    ConditionalNCE,
+    DenoisingScoreMatching,
+    RankingNCE,
+    ScoreMatching,
+)
 from adance.samplers import MALA
 from adance.training import Settings, Trainer, load
 
@@ -111,7 +120,7 @@ def test_a_checkpoint_is_never_written_at_or_after_the_bad_step(sick, points, tm
 
 
 def test_the_limit_is_that_of_the_settings(sick, points, tmp_path):
-    with pytest.raises(DivergedError, match="differ by more than 100;"):
+    with pytest.raises(DivergedError, match="differ by more than 100,"):
         trainer_of(sick(3, "gap"), points, tmp_path / "low", energy_limit=100).fit()
     assert trainer_of(sick(3, "gap"), points, tmp_path / "high", energy_limit=1e9, steps=5).fit().step == 5
 
@@ -146,6 +155,29 @@ def test_an_interrupt_after_the_bad_step_writes_no_checkpoint(sick, points, tmp_
     with pytest.raises(DivergedError, match="diverged at step 3:"):
         ill.fit()
     assert load(tmp_path / "ill").step == 0
+
+
+@pytest.mark.parametrize("kind", ["exact", "hutchinson", "finite_difference"])
+def test_score_matching_that_grows_without_bound_has_diverged(kind, points, tmp_path):
+    torch.manual_seed(0)
+    ill = trainer_of(MLP((3,), [16]), points, tmp_path / "ill", ScoreMatching(kind), lr=10.0)
+    with pytest.raises(DivergedError, match="or the loss or the energy is 10000 times what it was at first"):
+        ill.fit()
+
+
+@pytest.mark.parametrize("make", [ScoreMatching, DenoisingScoreMatching, NCE, RankingNCE, ConditionalNCE, BRM])
+def test_healthy_training_is_no_divergence(make, points, tmp_path):
+    torch.manual_seed(0)
+    assert trainer_of(MLP((3,), [16]), points, tmp_path / "run", make(), steps=60).fit().step == 60
+
+
+def test_what_the_loss_was_at_first_is_kept_when_resuming(points, tmp_path):
+    torch.manual_seed(0)
+    first = trainer_of(MLP((3,), [16]), points, tmp_path / "run", ScoreMatching(), steps=5)
+    first.fit()
+    again = Trainer.resume(tmp_path / "run", data=points, steps=6, show_progress=False)
+    assert torch.equal(again.guard.scales, first.guard.scales)
+    assert again.guard.scales.min() >= 1
 
 
 def test_a_loss_without_noise_is_watched(points, tmp_path):

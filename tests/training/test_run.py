@@ -11,6 +11,7 @@ from adance.energies.frozen import folded_state
 from adance.errors import InputError
 from adance.samplers import MALA
 from adance.training import Run, load
+from adance.training.checkpoint import load_weights, save_tensors
 from adance.training.run_folder import RunFolder
 
 RHO = 0.8
@@ -159,7 +160,7 @@ def test_broken_checkpoints_are_bad_input(train, tmp_path):
         with pytest.raises(InputError, match=r"cannot read .*average\.safetensors"):
             load(tmp_path / "run")
     average.write_bytes((last / "optimizer.safetensors").read_bytes())
-    with pytest.raises(InputError, match=r"average\.safetensors does not fit the MLP"):
+    with pytest.raises(InputError, match=r"average\.safetensors is damaged: it does not fit its checksum"):
         load(tmp_path / "run")
     average.write_bytes(whole)
     for content in ("", "[]", "{}", '{"step": 3}'):
@@ -210,3 +211,26 @@ def test_a_run_does_not_change_when_training_goes_on(train):
         trainer._optimize(step)
     assert not torch.equal(trainer.run().buffer, before)
     assert torch.equal(run.buffer, before)
+
+
+def test_rows_of_any_floating_point_type_are_scored(train, points):
+    run = train("vector").run()
+    x = points.batch(torch.arange(20))
+    assert torch.equal(run.score(x.double()), run.score(x))
+
+
+def test_sampling_and_loading_work_in_inference_mode(train, tmp_path):
+    train("vector")
+    expected = load(tmp_path / "run").sample(5, steps=3)
+    with torch.inference_mode():
+        assert torch.equal(load(tmp_path / "run").sample(5, steps=3), expected)
+        starts = torch.zeros(5, 3)
+        assert adance.run_chains(MALA(steps=3), lambda x: x.square().sum(1), starts).x.shape == (5, 3)
+        assert torch.is_inference_mode_enabled()
+
+
+@pytest.mark.parametrize(("stored", "says"), [(True, "has spectral .* does not"), (False, "has no spectral .* does")])
+def test_spectral_normalization_of_only_one_of_run_and_energy_is_named(stored, says, tmp_path):
+    save_tensors(adance.MLP((3,), [4], spectral_norm=stored).state_dict(), tmp_path / "energy.safetensors")
+    with pytest.raises(InputError, match=rf"{says}: set spectral_norm={stored}"):
+        load_weights(adance.MLP((3,), [4], spectral_norm=not stored), tmp_path / "energy.safetensors")

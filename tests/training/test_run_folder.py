@@ -1,11 +1,12 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from adance.errors import InputError
 from adance.training.run_folder import RunFolder
 
-DATA = {"kind": "vector", "event_shape": [2], "transform": {}}
+DATA = {"kind": "vector", "event_shape": [2], "transform": {"type": "identity"}}
 CONFIG = {"energy": {"class_path": "a.B"}, "objective": {"class_path": "a.C"}, "steps": 3}
 
 
@@ -43,11 +44,24 @@ def test_a_run_without_metrics_has_none(tmp_path):
     assert RunFolder(tmp_path).read_metrics() == []
 
 
-def test_the_first_free_number(tmp_path):
+def test_the_first_free_number_is_claimed(tmp_path):
     for number in (1, 2, 4):
         (tmp_path / f"digits-AdaNCE-{number}").mkdir()
-    assert RunFolder.free(tmp_path, "digits-AdaNCE").path == tmp_path / "digits-AdaNCE-3"
-    assert RunFolder.free(tmp_path / "new", "moons-NCE").path == tmp_path / "new" / "moons-NCE-1"
+    assert RunFolder.claim(tmp_path, "digits-AdaNCE").path == tmp_path / "digits-AdaNCE-3"
+    assert RunFolder.claim(tmp_path, "digits-AdaNCE").path == tmp_path / "digits-AdaNCE-5"
+    assert RunFolder.claim(tmp_path / "new", "moons-NCE").path == tmp_path / "new" / "moons-NCE-1"
+
+
+def test_many_at_once_claim_folders_of_their_own(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        claimed = list(pool.map(lambda _: RunFolder.claim(tmp_path / "runs", "moons-NCE").path, range(40)))
+    assert sorted(claimed) == sorted(tmp_path / "runs" / f"moons-NCE-{number}" for number in range(1, 41))
+
+
+def test_a_folder_that_cannot_be_claimed_is_one_line(tmp_path):
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(InputError, match=r"cannot write run folders in .*: .*runs is a file, not a folder"):
+        RunFolder.claim(tmp_path / "runs", "moons-NCE")
 
 
 def test_a_folder_with_a_run_is_taken_and_stays_as_it_is(tmp_path):

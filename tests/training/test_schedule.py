@@ -1,8 +1,8 @@
 import pytest
 
 from adance.errors import InputError
-from adance.training import Settings
-from adance.training.schedule import learning_rate
+from adance.training import Settings, Trainer
+from adance.training.schedule import learning_rate, warn_of_new_steps
 
 
 def rates(at, **settings):
@@ -70,3 +70,21 @@ def test_settings_out_of_range_are_named(name, bad, good):
     for value in bad:
         with pytest.raises(InputError, match=f"^{name} must be .*, got"):
             Settings(**{name: value})
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_more_steps_of_a_schedule_that_depends_on_them_warn(schedule, train, points, tmp_path):
+    train("fixed", schedule=schedule)
+    with pytest.warns(UserWarning, match=rf"schedule={schedule} depends on steps: .* step 20 is 0\.001, not 2e-05"):
+        assert Trainer.resume(tmp_path / "run", data=points, steps=40, show_progress=False).step == 20
+
+
+@pytest.mark.parametrize("settings", [{"schedule": "inverse", "steps": 40}, {"schedule": "cosine", "steps": 20}])
+def test_other_schedules_and_the_same_steps_do_not(settings, recwarn):
+    warn_of_new_steps(Settings(steps=20, schedule=settings["schedule"]), settings["steps"])
+    assert not recwarn.list
+
+
+def test_warmup_longer_than_training_warns(train):
+    with pytest.warns(UserWarning, match="warmup=9000 is longer than steps=20: .* only 2.22e-06"):
+        train("fixed", warmup=9000)

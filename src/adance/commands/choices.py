@@ -75,11 +75,12 @@ class Choices:
         """
         return Settings(**{name: self.args[name] for name in parameters(Settings)})
 
-    def as_yaml(self) -> str:
-        """All settings, as the text of a file that ``--config`` reads."""
+    def as_yaml(self, unicode: bool = True) -> str:
+        """All settings, as the text of a file that ``--config`` reads; see :func:`~adance.yaml_text.dump`."""
         plain = {name: as_plain(self.args[name]) for name in plain_settings()}
         data = {name: plain.pop(name) for name in DATA_KEYS}
-        return dump({**data, **{part.key: part.describe(self.args) for part in (self.energy, self.objective)}, **plain})
+        parts = {part.key: part.describe(self.args) for part in (self.energy, self.objective)}
+        return dump({**data, **parts, **plain}, unicode)
 
 
 def read(argv: Sequence[str], values: Mapping[str, str] | None = None, *, trusted: bool = True) -> Choices:

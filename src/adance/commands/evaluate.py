@@ -15,6 +15,7 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from adance.atomic import output_file
 from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import descriptions, make_parser
+from adance.errors import InputError
 from adance.evaluation.evaluate import evaluate_run
 from adance.evaluation.options import Options
 from adance.evaluation.tables import print_tables
@@ -48,7 +49,10 @@ def is_current(folder: Path, argv: list[str]) -> bool:
     """Whether the run's ``evaluation.json`` was made with these arguments from the same checkpoint."""
     args, options = read([str(folder), *argv])
     model = load(folder, weights=args.weights, step=args.step)
-    held, _ = read_evaluation(folder)
+    try:
+        held, _ = read_evaluation(folder)
+    except InputError:  # it is broken
+        return False
     asked = {"options": options.as_json(), "step": model.step, "weights": model.weights}
     return all(held.get(name) == value for name, value in asked.items())
 

@@ -27,7 +27,15 @@ VERBOSITY = {
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"}
 
 
-class Parser(ArgumentParser):
+class HelpPrinter(argparse.ArgumentParser):
+    """A parser whose help is an error if it cannot be written, where argparse would ignore that."""
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help."""
+        print(self.format_help(), end="", file=file, flush=True)
+
+
+class Parser(HelpPrinter, ArgumentParser):
     """A parser that raises errors of one line, as :class:`~adance.errors.InputError`."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -96,7 +104,9 @@ def add_settings(parser: Parser, group: Any, prefix: str, settings: Iterable[Par
         key = f"{prefix}{item.name}"
         default = None if item.default is REQUIRED else item.default
         checked = {} if item.plain is Any else {"type": item.plain}
-        parser.option(f"--{key}", group=group, default=default, help=said.get(item.name, ""), **checked)
+        # a file may hold null for what only Python can set, such as a tensor
+        shown = argparse.SUPPRESS if item.plain is type(None) else said.get(item.name, "")
+        parser.option(f"--{key}", group=group, default=default, help=shown, **checked)
 
 
 def help_of(part: Part, name: str) -> str:

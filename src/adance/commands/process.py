@@ -1,11 +1,13 @@
 """What a command sets for its whole process and undoes at the end: log output, warnings, memory, denormal numbers."""
 
 import ctypes
+import io
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 log = logging.getLogger("adance")
@@ -36,13 +38,34 @@ class _StderrHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         text = self.format(record)
         prefix = "adance: warning: " if record.levelno == logging.WARNING else ""
-        print(f"{prefix}{text}", file=sys.stderr, flush=True)
+        with suppress(OSError):  # a full or closed standard error does not stop the work
+            print(f"{prefix}{text}", file=sys.stderr, flush=True)
+
+
+def open_streams() -> bool:
+    """Make standard output and standard error writable with any text; whether there is a standard output.
+
+    Characters that the encoding of standard output lacks are replaced. What is logged to a standard error that is
+    closed is lost.
+    """
+    if sys.stderr is None:
+        while (handle := os.open(os.devnull, os.O_RDWR)) < 2:  # files must not get the numbers of standard streams
+            pass
+        sys.stderr = os.fdopen(handle, "w", encoding="utf-8")
+    if sys.stdout is None:
+        return False
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    return True
 
 
 @contextmanager
 def log_to_stderr(level: int) -> Iterator[None]:
     """Send the log of ``adance``, from ``level`` on, and Python's warnings to standard error."""
     handler, level_before, show_before = _StderrHandler(), log.level, warnings.showwarning
+    matplotlib = logging.getLogger("matplotlib")
+    matplotlib_before = matplotlib.level
+    matplotlib.setLevel(logging.ERROR)  # it says at length that a cache cannot be written, and does without
     log.addHandler(handler)
     log.setLevel(level)
     warnings.showwarning = _log_warning
@@ -52,6 +75,7 @@ def log_to_stderr(level: int) -> Iterator[None]:
         warnings.showwarning = show_before
         log.setLevel(level_before)
         log.removeHandler(handler)
+        matplotlib.setLevel(matplotlib_before)
 
 
 def _log_warning(

@@ -30,7 +30,7 @@ def run(argv: list[str]) -> None:
     if args.out is None:
         _write(sys.stdout, energies, log_density)
         return
-    with output_file(Path(args.out)) as part, part.open("w", newline="") as file:
+    with output_file(Path(args.out)) as part, part.open("w", newline="", encoding="utf-8") as file:
         _write(file, energies, log_density)
     print(f"energies: {len(energies)} rows in {args.out}")
 

@@ -13,7 +13,7 @@ from functools import partial
 from adance.commands import evaluate
 from adance.commands.choices import OBJECTS, plain_settings, read, read_text
 from adance.commands.given import option_of
-from adance.commands.parser import TRUST_HELP, VERBOSITY
+from adance.commands.parser import TRUST_HELP, VERBOSITY, HelpPrinter
 from adance.commands.process import log_level, process_settings
 from adance.commands.train import new_trainer, trainer_options
 from adance.errors import DivergedError, InputError
@@ -130,7 +130,7 @@ def _warn_of_no_match(words: Sequence[str], outcomes: Sequence[Outcome]) -> None
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = HelpPrinter(
         prog="adance sweep",
         description="Train at every combination of some settings' values. All options of adance train apply to "
         "every run. Started again, a sweep continues where it stopped.",

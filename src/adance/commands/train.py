@@ -1,7 +1,10 @@
 """``adance train``."""
 
+import codecs
 import logging
 import shlex
+import signal
+import sys
 from typing import Any
 
 from jsonargparse import Namespace
@@ -12,6 +15,7 @@ from adance.data import load_data
 from adance.errors import InputError
 from adance.evaluation import SampleDistance
 from adance.randomness import fork_rng
+from adance.signals import Interrupted
 from adance.training import Run, Trainer
 
 WHEN_RESUMING = {"--resume", "--steps", "--patience", "--device", "--trackers", "--quiet", "--verbose", "--profile"}
@@ -27,7 +31,8 @@ def run(argv: list[str]) -> None:
         return
     choices = read([token for token in argv if token != "--print_config"])
     if "--print_config" in argv:
-        print(choices.as_yaml(), end="")
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        print(choices.as_yaml(unicode=codecs.lookup(encoding).name == "utf-8"), end="")
         return
     trainer = _resume(choices.args, argv) if choices.args.resume else new_trainer(choices)
     run = _fit(trainer)
@@ -74,12 +79,13 @@ def _fit(trainer: Trainer) -> Run:
         log.warning(f"already at {steps} of {steps} steps; --steps N continues training")
     try:
         return trainer.fit()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         saved = trainer.folder.checkpoint_steps()
         if not saved:
             raise
         command = shlex.join(["adance", "train", "--resume", str(trainer.folder.path)])
-        raise KeyboardInterrupt(f"interrupted at step {saved[-1]}; to continue: {command}") from None
+        number = error.number if isinstance(error, Interrupted) else signal.SIGINT
+        raise Interrupted(number, f"{Interrupted(number)} at step {saved[-1]}; to continue: {command}") from None
 
 
 def trainer_options(args: Namespace) -> dict[str, Any]:

@@ -35,6 +35,7 @@ def energies(energy: Energy, x: Tensor) -> Tensor:
 
 def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
     """Energies ``(B,)`` and their gradients in ``x`` ``(B, *event)``, both detached; no weight gets a gradient."""
+    check_events(x)
     if torch.compiler.is_compiling():  # it can trace this form of a gradient
 
         def summed(z: Tensor) -> tuple[Tensor, Tensor]:
@@ -48,6 +49,29 @@ def energy_and_gradient(energy: Energy, x: Tensor) -> tuple[Tensor, Tensor]:
         values = evaluate(energy, x)
         (gradient,) = torch.autograd.grad(values.sum(), x)
     return values.detach(), gradient
+
+
+def check_events(x: Tensor) -> None:
+    """Check that ``x`` is ``(B, *event)`` with events of at least one axis.
+
+    Raises:
+        InputError: Events have no axis.
+    """
+    if x.ndim < 2:
+        raise InputError(
+            f"got events of shape {tuple(x.shape[1:])} in a tensor of shape {tuple(x.shape)}: events need at least one "
+            "axis, so give numbers as x[:, None], of shape (B, 1)"
+        )
+
+
+@contextmanager
+def outside_inference_mode() -> Iterator[None]:
+    """Leave ``torch.inference_mode`` for a block: chains need gradients, and weights made in it can never have any."""
+    if not torch.is_inference_mode_enabled():
+        yield
+        return
+    with torch.inference_mode(False):
+        yield
 
 
 @contextmanager

@@ -38,16 +38,19 @@ def cached_tensors(kind: str, key: str, compute: Callable[[], dict[str, Tensor]]
     """The tensors of a kind and key, which are computed and written if their file does not exist or is corrupt.
 
     The file is in the folder ``kind`` of ``$XDG_CACHE_HOME/adance``, by default ``~/.cache/adance``. It is written
-    atomically; if it cannot be written, there is no error.
+    atomically; if it cannot be written, or the user has no home, there is no error.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load, save_file
 
-    path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "adance", kind, f"{key}.safetensors")
+    try:
+        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "adance", kind, f"{key}.safetensors")
+    except RuntimeError:  # without a home
+        return compute()
     try:
         return load(path.read_bytes())  # not mapped: a file that changes on disk must not change what was read
     except (OSError, SafetensorError):
         tensors = {name: tensor.contiguous() for name, tensor in compute().items()}
-    with suppress(OSError), atomic_write(path) as aside:
+    with suppress(OSError, SafetensorError), atomic_write(path) as aside:
         save_file(tensors, aside)
     return tensors

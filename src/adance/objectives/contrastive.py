@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from adance.contrasts.bregman import Bregman
 from adance.contrasts.contrast import Contrast
 from adance.energies.conditional import given, needs_condition
-from adance.energies.energy import evaluate, unwrap
+from adance.energies.energy import check_events, evaluate, unwrap
 from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
 from adance.noises.noise import Noise, NoiseSample, Separation
@@ -124,6 +124,7 @@ class Contrastive(Objective):
         condition: Tensor | None = None,
     ) -> LossOutput:
         """The loss of a batch ``x`` ``(B, *event)``; data and noise go through the energy in one forward pass."""
+        check_events(x)
         n = len(x)
         sample = self.noise.sample(n * self.contrast.noises, x, generator, condition)
         if self.log_ratio.adaptive:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.energies.conditional import given
+from adance.energies.energy import check_events
 from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Objective, Setting
@@ -62,6 +63,7 @@ class DenoisingScoreMatching(Objective):
         condition: Tensor | None = None,
     ) -> LossOutput:
         """The loss of a batch ``x`` ``(B, *event)``; ``energy_data`` are the energies of the noised data."""
+        check_events(x)
         which = torch.randint(len(self.sigmas), x.shape[:1], generator=generator, device=x.device)
         sigma = x.new_tensor(self.sigmas)[which].view(-1, *[1] * (x.ndim - 1))
         noise = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=x.device)

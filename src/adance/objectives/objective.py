@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from adance.configurable import Configurable
 from adance.energies.conditional import needs_condition, takes_condition
-from adance.energies.energy import is_vector, unwrap
+from adance.energies.energy import check_events, is_vector, unwrap
 from adance.energies.spectral import advance_power_iteration, refuse_hook_spectral_norm
 from adance.errors import InputError
 from adance.noises.noise import Separation
@@ -97,6 +97,8 @@ class ChainPlan:
 class Recipe(Configurable, ABC):
     """How to make an objective for an energy and data."""
 
+    checks_types = True
+
     def resolve(self: R, setting: Setting) -> R:
         """The same recipe with every open number filled in: a run made from it does not depend on defaults."""
         return self
@@ -135,6 +137,7 @@ class Recipe(Configurable, ABC):
         Raises:
             InputError: The energy, the data and the recipe do not fit together.
         """
+        check_events(data)
         energy = unwrap(energy)
         refuse_hook_spectral_norm(energy)
         if condition is None and needs_condition(energy):

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from adance.energies.conditional import given
-from adance.energies.energy import evaluate
+from adance.energies.energy import check_events, evaluate
 from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Objective, Site
@@ -90,6 +90,7 @@ class ScoreMatching(Objective):
         condition: Tensor | None = None,
     ) -> LossOutput:
         """The loss of a batch ``x`` ``(B, *event)``."""
+        check_events(x)
         energy = given(energy, condition)
         if not self._checked:
             self._check(energy, x)

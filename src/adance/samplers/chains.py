@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from adance.energies.energy import Energy, eval_mode
+from adance.energies.energy import Energy, check_events, eval_mode, outside_inference_mode
 from adance.errors import InputError
 from adance.samplers.compiled import run_blocks, warn_not_compiled
 from adance.samplers.kernel import Kernel, SplitKernel, StepInfo
@@ -41,6 +41,7 @@ class Chains:
     state: Any = None
 
 
+@outside_inference_mode()
 def run_chains(
     kernel: Kernel,
     energy: Energy,
@@ -75,13 +76,15 @@ def run_chains(
             seconds, once for each kernel, structure of energy and shape of ``x``.
 
     Raises:
-        InputError: ``steps`` is below 0, ``thin`` is below 1, or the energy returns a wrong shape.
+        InputError: ``steps`` is below 0, ``thin`` is below 1, events have no axis, or the energy returns a wrong
+            shape.
     """
     steps = kernel.steps if steps is None else steps
     if steps < 0:
         raise InputError(f"steps={steps} is negative: use 0 or more")
     if thin < 1:
         raise InputError(f"thin={thin} is below 1: use the number of steps between recorded positions")
+    check_events(x)
     x = x.detach().clone()
     recorder = _Recorder(x, steps, thin if record else 0)
     if steps == 0:

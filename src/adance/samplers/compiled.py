@@ -17,6 +17,7 @@ from torch.utils._pytree import tree_map_only
 
 from adance.energies.energy import Energy, is_vector
 from adance.samplers.kernel import SplitKernel, StepInfo
+from adance.signals import raise_if_received
 
 BLOCK_OF_VECTORS, BLOCK_OF_IMAGES = 10, 2
 """Maximum number of gradients in one program. More take longer to compile, and gain little if a step itself is long."""
@@ -111,6 +112,7 @@ def _run_compiled(
         with config.patch(recompile_limit=PROGRAMS, accumulated_recompile_limit=PROGRAMS):
             moved = _compiled(on_cuda)(kernel, energy, state, numbers, adapting)
     except Exception as error:  # any error of the compiler; an error of the energy is raised again by the eager chain
+        raise_if_received()  # which the compiler may have turned into an error of its own
         warn_not_compiled(kernel, energy, str(error) or type(error).__name__)
         return None
     return clone_tensors(moved) if on_cuda else moved

@@ -9,9 +9,12 @@ from torch import Tensor
 from adance.energies.energy import Energy, energy_and_gradient
 from adance.samplers.accept import metropolis_accept
 from adance.samplers.adaptation import AdaptiveKernel
-from adance.samplers.kernel import ChainState, Step, check_settings
+from adance.samplers.kernel import ChainState, Step, StepInfo, check_settings
 from adance.samplers.mass import Mass
 from adance.samplers.rows import expand_rows
+
+SEARCH = 20
+"""Updates of the step size in which it may double."""
 
 Velocity = Callable[[Tensor], Tensor]
 """From momenta ``(B, *event)`` to velocities ``M⁻¹v``."""
@@ -100,7 +103,8 @@ class HMC(AdaptiveKernel):
             ``(d, d)`` over the flattened event. The inverse covariance is best; see :func:`diagonal_mass` and
             :func:`dense_mass`.
         target_acceptance: Acceptance rate that adaptation aims for.
-        adaptation: Change of log ε per step and unit of acceptance error; later it decays as ``n^(−0.6)``.
+        adaptation: Change of log ε per step and unit of acceptance error; later it decays as ``n^(−0.6)``. In the first
+            20 steps ε doubles while the acceptance is more than halfway from the target to 1.
 
     Raises:
         InputError: ``steps`` is below 0, ``step_size`` or ``temperature`` not above 0, ``leapfrog_steps`` below 1,
@@ -123,6 +127,19 @@ class HMC(AdaptiveKernel):
         check_settings(self, leapfrog_steps=leapfrog_steps, jitter=jitter)
         self.leapfrog_steps, self.gradients_per_step, self.jitter = leapfrog_steps, leapfrog_steps, jitter
         self.mass = None if mass is None else Mass(mass)
+
+    def adapt(self, state: ChainState, info: StepInfo) -> ChainState:
+        """Adapt as :class:`AdaptiveKernel` does; double ε in the first updates while nearly everything is accepted.
+
+        A step size that is far too small has an acceptance near 1, at most 1 − ``target_acceptance`` from the target:
+        following that difference alone takes hundreds of steps.
+        """
+        adapted = super().adapt(state, info)
+        assert info.probability is not None
+        acceptance = info.probability if state.step_size.ndim else info.probability.mean()
+        searching = (state.updates < SEARCH) & (acceptance > (1 + self.target_acceptance) / 2) & (self.adaptation > 0)
+        larger = torch.maximum(adapted.step_size, 2 * state.step_size)
+        return adapted._replace(step_size=torch.where(searching, larger, adapted.step_size))
 
     def init(self, energy: Energy, x: Tensor, step_size: Tensor | None = None) -> ChainState:
         """The state of chains at ``x`` ``(B, *event)``; costs one gradient.

@@ -90,6 +90,8 @@ class Kernel(Configurable, ABC):
     ``init`` was given) or ``momentum``.
     """
 
+    checks_types = True
+
     steps: int
     """Default number of steps of one chain."""
 

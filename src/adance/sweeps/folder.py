@@ -16,6 +16,7 @@ from adance.atomic import output_file
 from adance.errors import InputError
 from adance.sweeps.axes import Values, run_names
 from adance.sweeps.job import Outcome, read_outcome
+from adance.training.description import check_types
 from adance.yaml_text import read_mapping
 
 NOT_SETTINGS = ("out", "resume", "device", "profile", "trackers")
@@ -39,16 +40,20 @@ class SweepFolder:
             InputError: It is missing or broken.
         """
         try:
-            held: dict[str, Any] = json.loads(self.file.read_text())
-            read_mapping(held["settings"], "settings")
+            held: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
+            settings = read_mapping(held["settings"], "settings")
+            check_types(settings, {"energy": dict[str, Any], "objective": dict[str, Any], "steps": int}, self.file)
+            if not {"energy", "objective", "steps"} <= settings.keys():
+                raise KeyError("settings")
             if not (held["keys"] and held["runs"]):
                 raise KeyError("settings")
             for run in held["runs"]:
                 words = [run["name"], *run["values"].values()]
                 if list(run["values"]) != held["keys"] or not all(isinstance(word, str) for word in words):
                     raise KeyError("runs")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"{self.path} is not a sweep folder: cannot read sweep.json ({error!r})") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            why = error if isinstance(error, InputError) else repr(error)
+            raise InputError(f"{self.path} is not a sweep folder: cannot read sweep.json ({why})") from None
         return held
 
     def points(self) -> list[Values]:
@@ -95,7 +100,7 @@ class SweepFolder:
         """
         held = {"keys": list(outcomes[0].values), "settings": settings, "runs": [asdict(found) for found in outcomes]}
         with output_file(self.file) as part:
-            part.write_text(json.dumps(held, indent=1) + "\n")
+            part.write_text(json.dumps(held, indent=1) + "\n", encoding="utf-8")
 
 
 def _settings(text: str) -> dict[str, Any]:

@@ -1,13 +1,18 @@
 """One run of a sweep: what to do, and its outcome."""
 
 import json
+import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from adance.atomic import atomic_write
+from adance.errors import InputError
 from adance.sweeps.axes import Values
+from adance.training.description import check_types
 from adance.training.run_folder import RunFolder
+
+log = logging.getLogger("adance")
 
 FINAL = ("done", "diverged")
 """Outcomes of runs that are not tried again: with the same seed the outcome would be the same."""
@@ -57,7 +62,7 @@ class Outcome:
 def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
     """The outcome of the run in ``folder``, from its files: ``unfinished`` or ``not run`` if it has not ended."""
     try:
-        ending = json.loads((folder / "outcome.json").read_text())
+        ending = json.loads((folder / "outcome.json").read_text(encoding="utf-8"))
         status, message = str(ending["status"]), str(ending["message"])
     except (OSError, ValueError, KeyError, TypeError):
         status, message = "unfinished" if (folder / "config.yaml").exists() else "not run", ""
@@ -68,13 +73,18 @@ def read_outcome(name: str, values: Values, folder: Path) -> Outcome:
 def write_outcome(folder: Path, status: str, message: str) -> None:
     """Record in the run folder that the run has ended."""
     with atomic_write(folder / "outcome.json") as part:
-        part.write_text(json.dumps({"status": status, "message": message}) + "\n")
+        part.write_text(json.dumps({"status": status, "message": message}) + "\n", encoding="utf-8")
 
 
 def read_evaluation_metrics(folder: Path) -> dict[str, float]:
     """Name and value of every number in the run's ``evaluation.json``; a repeated name also says of which samples."""
     found: dict[str, float] = {}
-    for metric in read_evaluation(folder)[1]:
+    try:
+        metrics = read_evaluation(folder)[1]
+    except InputError as error:
+        log.warning(f"no metrics of {folder.name}: {error}")
+        return found
+    for metric in metrics:
         name, value = str(metric["name"]), metric["value"]
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             name = f"{name} ({metric['samples']})" if name in found and metric.get("samples") else name
@@ -83,12 +93,22 @@ def read_evaluation_metrics(folder: Path) -> dict[str, float]:
 
 
 def read_evaluation(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The run's ``evaluation.json``, and its metrics, each with a name and a value; both empty if there is no file."""
+    """The run's ``evaluation.json``, and its metrics, each with a name and a value; both empty if there is no file.
+
+    Raises:
+        InputError: The file is broken.
+    """
+    path = folder / "evaluation.json"
     try:
-        held = json.loads((folder / "evaluation.json").read_text())
-    except (OSError, ValueError):
+        held = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
         return {}, []
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"cannot read {path}: {error}; evaluate the run again, or delete the file") from None
     if not isinstance(held, dict):
-        return {}, []
+        raise InputError(f"{path} is no evaluation: evaluate the run again, or delete the file")
     lists = [value for value in held.values() if isinstance(value, list)]
-    return held, [row for rows in lists for row in rows if isinstance(row, dict) and {"name", "value"} <= row.keys()]
+    rows = [row for rows in lists for row in rows if isinstance(row, dict) and {"name", "value"} <= row.keys()]
+    for row in rows:
+        check_types(row, {"name": str, "samples": str | None, "value": float | None}, path)
+    return held, rows

@@ -3,7 +3,9 @@
 import dataclasses
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -68,11 +70,25 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     """
     given: dict[str, Any] = {name: config[name] for name in FIELDS if name in config}
     try:
-        if "betas" in given:
+        if isinstance(given.get("betas"), list):
             given["betas"] = tuple(given["betas"])
         return Settings(**given)
     except TypeError as error:
         raise InputError(f"the run's config has a setting of the wrong type: {error}") from None
+
+
+@contextmanager
+def in_config(folder: Path) -> Iterator[None]:
+    """Let errors in this block name the config of the run in ``folder``.
+
+    Raises:
+        InputError: An error about the config.
+    """
+    try:
+        yield
+    except InputError as error:
+        prefix = "" if "config.yaml" in str(error) else f"{folder / 'config.yaml'}: "
+        raise InputError(f"{prefix}{error}") from None
 
 
 def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Module:

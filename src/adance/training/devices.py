@@ -6,8 +6,10 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 from accelerate.tracking import get_available_trackers
+from accelerate.utils import broadcast_object_list
 
 from adance.errors import InputError
+from adance.training.run_folder import RunFolder
 
 
 def find_device(name: str | None) -> torch.device:
@@ -26,8 +28,8 @@ def find_device(name: str | None) -> torch.device:
     return device
 
 
-def make_accelerator(device: str | None, trackers: Sequence[str], folder: Path) -> Accelerator:
-    """The ``Accelerator`` for the device and the processes.
+def make_accelerator(device: str | None, trackers: Sequence[str]) -> Accelerator:
+    """The ``Accelerator`` for the device and the processes; trackers write where :func:`track_into` says.
 
     Raises:
         InputError: The device cannot be used, or a tracker is not installed.
@@ -41,10 +43,26 @@ def make_accelerator(device: str | None, trackers: Sequence[str], folder: Path) 
             raise InputError(f"tracker {name!r} is not installed. Available: {', '.join(installed) or 'none'}")
     try:
         made = Accelerator(
-            cpu=found.type == "cpu", log_with=list(trackers) or None, project_dir=folder if trackers else None
+            cpu=found.type == "cpu", log_with=list(trackers) or None, project_dir="runs" if trackers else None
         )
     except ValueError as error:
         raise InputError(f"cannot train on {found}: {error}") from None
     if made.device.type != found.type:
         raise InputError(f"this process has trained on {made.device.type}; train on {found.type} in a new process")
     return made
+
+
+def claim_folder(accelerator: Accelerator, parent: Path, name: str) -> RunFolder:
+    """The folder that the main process claims for all processes, see :meth:`RunFolder.claim`.
+
+    Raises:
+        InputError: It cannot be created.
+    """
+    claimed = [RunFolder.claim(parent, name).path if accelerator.is_main_process else None]
+    return RunFolder(broadcast_object_list(claimed)[0])
+
+
+def track_into(accelerator: Accelerator, folder: Path) -> None:
+    """Let trackers write to ``folder``."""
+    accelerator.project_configuration.project_dir = str(folder)
+    accelerator.project_configuration.logging_dir = str(folder)

@@ -11,17 +11,23 @@ from adance.training.run_folder import RunFolder
 class DivergenceGuard:
     """Records on the device the first bad step: from then on updates are masked.
 
-    A step is bad if the loss, an energy or the gradient is not finite, or the mean energies of data and noise differ by
-    more than ``energy_limit``.
+    A step is bad if the loss, an energy or the gradient is not finite, the mean energies of data and noise differ by
+    more than ``energy_limit``, or the loss or the mean energy of data is more than ``energy_limit`` times as large as
+    at the first step (if that was below 1: more than ``energy_limit``).
 
     Args:
         device: Where the record is kept.
-        energy_limit: Bound on the difference of the mean energies of data and noise.
+        energy_limit: The bound.
+
+    Attributes:
+        scales: Sizes ``(2,)`` of the loss and of the mean energy of data at the first step, at least 1; ``None`` before
+            it.
     """
 
     def __init__(self, device: torch.device, energy_limit: float) -> None:
         self.energy_limit = energy_limit
         self.first_bad = torch.zeros((), dtype=torch.int64, device=device)
+        self.scales: Tensor | None = None
 
     def watch(self, out: LossOutput, gradient_norm: Tensor, step: int) -> Tensor:
         """1.0 if this step, counted from 1, or an earlier one was bad, else 0.0; on the device."""
@@ -30,6 +36,10 @@ class DivergenceGuard:
         bad |= ~gradient_norm.isfinite()
         if len(noise) > 0:
             bad |= (data.mean() - noise.mean()).abs() > self.energy_limit
+        sizes = torch.stack([out.value.detach().double(), data.mean().double()]).abs()
+        if self.scales is None:
+            self.scales = sizes.clamp(min=1)
+        bad |= (sizes > self.energy_limit * self.scales).any()
         self.first_bad = torch.where((self.first_bad == 0) & bad, step, self.first_bad)
         return (self.first_bad > 0).float()
 
@@ -48,5 +58,6 @@ class DivergenceGuard:
             good = folder.checkpoint(folder.checkpoint_steps()[-1])
             raise DivergedError(
                 f"training diverged at step {bad}: the loss, an energy or a gradient is not finite, or the mean "
-                f"energies of data and noise differ by more than {self.energy_limit:g}; last good checkpoint: {good}"
+                f"energies of data and noise differ by more than {self.energy_limit:g}, or the loss or the energy is "
+                f"{self.energy_limit:g} times what it was at first; last good checkpoint: {good}"
             )

@@ -6,16 +6,18 @@ from typing import Literal
 import torch
 from torch import nn
 
+from adance.energies.energy import outside_inference_mode
 from adance.energies.frozen import freeze
 from adance.errors import InputError
 from adance.randomness import fork_rng
 from adance.training import checkpoint as ckpt
-from adance.training.config import energy_of, kernel_of
+from adance.training.config import energy_of, in_config, kernel_of
 from adance.training.devices import find_device
 from adance.training.run import BUFFER, Run
 from adance.training.run_folder import RunFolder
 
 
+@outside_inference_mode()
 def load(
     folder: str | Path,
     *,
@@ -52,17 +54,19 @@ def load(
         raise InputError(f"{path} has no averaged weights: the run was trained with ema=0")
     averaged = average.exists() and weights != "last"
     if energy is None:
-        with fork_rng(0):
+        with fork_rng(0), in_config(run_folder.path):
             energy = energy_of(config, description["event_shape"])
     if averaged:
         energy = freeze(energy)
     ckpt.load_weights(energy, average if averaged else path / "energy.safetensors")
     tensors = ckpt.load_tensors(path / "objective.safetensors") if ckpt.is_full(path) else {}
     state = ckpt.read_state(path)
+    with in_config(run_folder.path):
+        kernel = kernel_of(config, description["event_shape"], energy)
     return Run(
         folder=run_folder,
         energy=freeze(energy).to(placed),
-        kernel=kernel_of(config, description["event_shape"], energy),
+        kernel=kernel,
         data=description,
         step=state["step"],
         averaged=averaged,

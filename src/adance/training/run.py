@@ -13,7 +13,7 @@ from adance.data.transforms import Transform, transform_from_state
 from adance.energies.analytic import Density, Gaussian, Uniform
 from adance.energies.class_conditional import ClassConditional
 from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
-from adance.energies.energy import evaluate
+from adance.energies.energy import evaluate, outside_inference_mode
 from adance.energies.fast import chain_copy
 from adance.energies.inpainting import InpaintingEnergy
 from adance.errors import InputError
@@ -87,6 +87,12 @@ class Run:
         """The device of the energy."""
         return next(self.energy.parameters(), torch.empty(0)).device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of the energy's weights."""
+        return next((weight.dtype for weight in self.energy.parameters() if weight.is_floating_point()), torch.float32)
+
+    @outside_inference_mode()
     def sample(
         self,
         n: int,
@@ -148,12 +154,18 @@ class Run:
     def score(self, x: AnyRows, batch_size: int = 1000) -> Tensor:
         """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model; lazy rows are read by batch.
 
+        Rows may have any floating-point type.
+
         Raises:
             InputError: The energy needs a condition.
         """
         self.check_condition()
         parts = (x[first : first + batch_size] for first in range(0, max(1, len(x)), batch_size))
-        return torch.cat([evaluate(self.energy, part.to(self.device)).cpu() for part in parts])
+        return torch.cat([evaluate(self.energy, self._own_type(part)).cpu() for part in parts])
+
+    def _own_type(self, x: Tensor) -> Tensor:
+        """``x`` on the device and in the floating-point type of the energy."""
+        return x.to(self.device, self.dtype if x.is_floating_point() else x.dtype)
 
     def log_density(self, energies: Tensor) -> Tensor | None:
         """Log-densities ``(N,)`` in the units of the data, from energies; ``None`` if the model is not normalized.

@@ -13,11 +13,16 @@ import json
 import math
 import shutil
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from adance.atomic import atomic_write
+from adance.atomic import atomic_write, reason
 from adance.errors import InputError
+from adance.numbers import is_whole
+from adance.signatures import accepts
+from adance.training.checksums import with_checksum, without_checksum
+from adance.training.description import check_description, check_types
 from adance.yaml_text import dump, read_mapping
 
 DISTANCE = "sample_distance"
@@ -25,6 +30,9 @@ DISTANCE = "sample_distance"
 
 FORMAT = 2
 """The format of run folders; a folder of another format is refused."""
+
+
+CONFIG_TYPES = {"data": str | None, "data_seed": int, "held_out": float, "image_size": int | None}
 
 
 class RunFolder:
@@ -37,11 +45,22 @@ class RunFolder:
         self.metrics = self.path / "metrics.jsonl"
 
     @classmethod
-    def free(cls, parent: Path, name: str) -> "RunFolder":
-        """The first of ``name-1``, ``name-2``, … in ``parent`` that does not exist yet."""
-        number = 1
-        while (parent / f"{name}-{number}").exists():
-            number += 1
+    def claim(cls, parent: Path, name: str) -> "RunFolder":
+        """Create the first of ``name-1``, ``name-2``, … in ``parent`` that does not exist yet.
+
+        Of several processes at once, each gets a folder of its own.
+
+        Raises:
+            InputError: The folder cannot be created.
+        """
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            for number in count(1):
+                with suppress(FileExistsError):
+                    (parent / f"{name}-{number}").mkdir()
+                    break
+        except OSError as error:
+            raise InputError(f"cannot write run folders in {parent}: {reason(error)}") from None
         return cls(parent / f"{name}-{number}")
 
     def refuse_taken(self) -> None:
@@ -66,15 +85,15 @@ class RunFolder:
         self.refuse_taken()
         try:
             with atomic_write(self.path / "data.json") as part:
-                part.write_text(json.dumps({"format": FORMAT, **data}) + "\n")
+                part.write_text(with_checksum({"format": FORMAT, **data}), encoding="utf-8")
             self.write_config(config)
         except OSError as error:
-            raise InputError(f"cannot write the run folder {self.path}: {error.strerror}") from None
+            raise InputError(f"cannot write the run folder {self.path}: {reason(error)}") from None
 
     def write_config(self, config: dict[str, Any]) -> None:
         """Write ``config.yaml``, replacing an earlier one."""
         with atomic_write(self.path / "config.yaml") as part:
-            part.write_text(dump(config))
+            part.write_text(dump(config), encoding="utf-8")
 
     def read_config(self) -> dict[str, Any]:
         """The config.
@@ -83,18 +102,24 @@ class RunFolder:
             InputError: The folder holds no run, a run of another format, or a config that cannot be read.
         """
         try:
-            config = read_mapping((self.path / "config.yaml").read_text(), str(self.path / "config.yaml"))
+            text = (self.path / "config.yaml").read_text(encoding="utf-8")
         except FileNotFoundError:
             raise InputError(f"{self.path} is not a run folder: it has no config.yaml") from None
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot read {self.path / 'config.yaml'}: {error}") from None
+        config = read_mapping(text, str(self.path / "config.yaml"))
         if not {"energy", "objective", "steps"} <= config.keys():
             raise InputError(
                 f"{self.path / 'config.yaml'} is not the config of a run: it must contain energy, objective and steps"
             )
         for part in ("energy", "objective"):
-            if not (isinstance(config[part], dict) and isinstance(config[part].get("init_args") or {}, dict)):
+            if not (
+                isinstance(config[part], dict)
+                and isinstance(config[part].get("class_path"), str)
+                and isinstance(config[part].get("init_args"), dict | None)
+            ):
                 raise InputError(f"{self.path / 'config.yaml'}: {part} must have a class_path and init_args")
+        check_types(config, CONFIG_TYPES, self.path / "config.yaml")
         self.read_data_description()
         return config
 
@@ -105,19 +130,21 @@ class RunFolder:
             InputError: The file is missing or broken, or the run has another format.
         """
         try:
-            description: dict[str, Any] = json.loads((self.path / "data.json").read_text())
-        except (OSError, ValueError) as error:
+            description: dict[str, Any] = json.loads((self.path / "data.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"cannot read {self.path / 'data.json'}: {error}") from None
         if not isinstance(description, dict) or not {"kind", "event_shape", "transform"} <= description.keys():
             raise InputError(
                 f"{self.path / 'data.json'} does not describe data: it must contain kind, event_shape and transform"
             )
+        description = without_checksum(description, self.path / "data.json")
         found = description.pop("format", 1)
         if found != FORMAT:
             raise InputError(
                 f"{self.path} has run format {found}, and this version of adance reads format {FORMAT}: train again, "
                 "or use the version that wrote it"
             )
+        check_description(description, self.path / "data.json")
         return description
 
     def checkpoint(self, step: int) -> Path:
@@ -131,7 +158,7 @@ class RunFolder:
     def append_metrics(self, row: dict[str, float]) -> None:
         """Add a line to ``metrics.jsonl``; non-finite numbers, which JSON lacks, become null."""
         line = {name: value if math.isfinite(value) else None for name, value in row.items()}
-        with self.metrics.open("a") as file:
+        with self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, allow_nan=False) + "\n")
 
     def read_metrics(self) -> list[dict[str, float]]:
@@ -165,12 +192,12 @@ class RunFolder:
         """Drop the lines after ``step``."""
         kept = [json.dumps(row) for row in self._metrics_rows() if row["step"] <= step]
         with atomic_write(self.metrics) as part:
-            part.write_text("".join(f"{line}\n" for line in kept))
+            part.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
 
     def _metrics_rows(self) -> list[dict[str, Any]]:
         """The lines that hold a step; one that is truncated or broken is left out."""
         rows = []
-        for line in self.metrics.read_text().splitlines() if self.metrics.exists() else []:
+        for line in self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []:
             with suppress(ValueError):
                 rows.append(json.loads(line))
-        return [row for row in rows if isinstance(row, dict) and isinstance(row.get("step"), int)]
+        return [row for row in rows if accepts(dict[str, float | None], row) and is_whole(row.get("step"))]

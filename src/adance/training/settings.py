@@ -51,7 +51,8 @@ class Settings:
         data_noise: Standard deviation of Gaussian noise added to data, in model units.
         dequantize: Add uniform noise of one quantization level to images.
         flip: Mirror each image left to right with probability ½.
-        energy_limit: Training counts as diverged when the mean energies of data and noise differ by more than this.
+        energy_limit: Training counts as diverged when the mean energies of data and noise differ by more than this, or
+            the loss or the mean energy of data is larger than at the first step by more than this factor.
         compile: Compile chains of kernels that support it (see docs/performance.md): ``on``, ``off``, or ``auto`` (only
             if that saves more than a minute in total).
         chain_dtype: Type of matrix products in chains: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 for

@@ -14,6 +14,7 @@ from adance.objectives.objective import ChainPlan, Objective
 from adance.samplers.kernel import Kernel
 from adance.training import checkpoint as ckpt
 from adance.training.ema import WeightAverage
+from adance.training.guard import DivergenceGuard
 from adance.training.optimizers import Optimizers
 from adance.training.run import BUFFER, Run
 from adance.training.run_folder import RunFolder
@@ -33,6 +34,7 @@ class TrainingState:
         optimizers: The optimizers.
         average: The moving average of the weights, if there is one.
         generator: Source of randomness.
+        guard: Detects divergence.
         step: Optimizer steps done.
         seconds: Seconds that they took.
     """
@@ -44,6 +46,7 @@ class TrainingState:
     optimizers: Optimizers
     average: WeightAverage | None
     generator: torch.Generator
+    guard: DivergenceGuard
     step: int = 0
     seconds: float = 0.0
 
@@ -94,6 +97,7 @@ class TrainingState:
             "seconds": self.seconds,
             "log_normalizer": self.log_normalizer(),
             "chain_runs": self.chain_runs,
+            "scales": None if self.guard.scales is None else self.guard.scales.tolist(),
         }
         ckpt.save_checkpoint(folder.checkpoint(self.step), tensors, numbers)
         log.debug("wrote %s", folder.checkpoint(self.step))
@@ -116,6 +120,8 @@ class TrainingState:
         path = folder.checkpoint(steps[-1])
         numbers = ckpt.read_state(path)
         self.step, self.seconds = numbers["step"], numbers["seconds"]
+        if numbers["scales"] is not None:
+            self.guard.scales = torch.tensor(numbers["scales"], dtype=torch.float64, device=self.guard.first_bad.device)
         ckpt.load_weights(self.energy, path / "energy.safetensors")
         ckpt.load_weights(self.objective, path / "objective.safetensors")
         for name, optimizer in self.optimizers.by_name.items():

@@ -1,7 +1,9 @@
 """The training loop."""
 
+import dataclasses
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import torch
 from accelerate.utils import broadcast_object_list
 from torch import Tensor, nn
 
+from adance.atomic import reason
 from adance.data.dataset import Dataset
 from adance.energies.conditional import given, takes_condition
 from adance.energies.energy import refuse_batch_norm, unwrap
@@ -16,9 +19,9 @@ from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Recipe, Setting
 from adance.randomness import fork_rng
 from adance.training.batches import Batches
-from adance.training.config import data_of, energy_of, make_config, objective_of, settings_of
+from adance.training.config import data_of, energy_of, in_config, make_config, objective_of, settings_of
 from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
-from adance.training.devices import make_accelerator
+from adance.training.devices import claim_folder, make_accelerator, track_into
 from adance.training.ema import WeightAverage
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
@@ -29,6 +32,7 @@ from adance.training.reporter import Reporter
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
 from adance.training.run_picture import has_picture
+from adance.training.schedule import warn_of_long_warmup, warn_of_new_steps
 from adance.training.settings import Settings
 from adance.training.speed import chain_options
 from adance.training.state import TrainingState
@@ -76,25 +80,34 @@ class Trainer:
         _resuming: bool = False,
     ) -> None:
         self.settings = settings or Settings()
+        if self.settings.warmup > self.settings.steps > 0:
+            warn_of_long_warmup(self.settings)
         if not (allow_batch_norm or _resuming):
             refuse_batch_norm(energy)
-        name = f"{Path(data.name).stem}-{type(objective).__name__}"
-        self.folder = RunFolder.free(Path("runs"), name) if out is None else RunFolder(out)
-        if not _resuming:
-            self.folder.refuse_taken()
-        self.accelerator = make_accelerator(device, trackers, self.folder.path)
+        self.accelerator = make_accelerator(device, trackers)
         self.data = data
         self.generator = torch.Generator(self.device).manual_seed(self.settings.seed + self.accelerator.process_index)
         self.batches = Batches(
             data, self.settings, self.device, self.accelerator.process_index, self.accelerator.num_processes
         )
-        self.reporter = Reporter(
-            self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
-        )
-        self.quality = Quality(self.folder, self.settings, data, metric)
+        name = f"{Path(data.name).stem}-{type(objective).__name__}"
+        self.folder = claim_folder(self.accelerator, Path("runs"), name) if out is None else RunFolder(out)
         self._new = not _resuming
         self.profile, self.profile_table = Profile(self.device, profile), ""
-        self._set_up(energy.to(self.device), objective)
+        try:
+            if not _resuming:
+                self.folder.refuse_taken()
+            if trackers:
+                track_into(self.accelerator, self.folder.path)
+            self.reporter = Reporter(
+                self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
+            )
+            self.quality = Quality(self.folder, self.settings, data, metric)
+            self._set_up(energy.to(self.device), objective)
+        except BaseException:
+            if out is None:
+                self._give_up_folder()
+            raise
 
     @classmethod
     def resume(
@@ -123,12 +136,16 @@ class Trainer:
         """
         run_folder = RunFolder(folder)
         config = run_folder.read_config()
-        changed = {name: value for name, value in (("steps", steps), ("patience", patience)) if value is not None}
-        settings = settings_of({**config, **changed})
+        asked = {"steps": steps, "patience": patience}
+        changed: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
+        with in_config(run_folder.path):
+            before = settings_of(config)
+        settings = dataclasses.replace(before, **changed)
+        warn_of_new_steps(before, settings.steps)
         data = data or data_of(config)
-        with fork_rng(settings.seed):
-            energy = energy or energy_of(config, data.event_shape)
-        trainer = cls(energy, objective or objective_of(config), data, settings, folder, _resuming=True, **options)
+        with fork_rng(settings.seed), in_config(run_folder.path):
+            energy, objective = energy or energy_of(config, data.event_shape), objective or objective_of(config)
+        trainer = cls(energy, objective, data, settings, folder, _resuming=True, **options)
         check_same_data(run_folder, trainer.data_description)
         trainer._restore()
         if changed and trainer.accelerator.is_main_process:
@@ -149,11 +166,22 @@ class Trainer:
         """Train until ``settings.steps`` and return the run.
 
         Raises:
-            DivergedError: The loss, an energy or a gradient became non-finite, or the energies of data and noise moved
-                too far apart; the message names the step and the last good checkpoint.
-            KeyboardInterrupt: Interrupted; a checkpoint has been written.
-            InputError: The folder already holds another run.
+            DivergedError: The loss, an energy or a gradient became non-finite, the energies of data and noise moved too
+                far apart, or the loss or an energy became far larger than at first; the message names the step and the
+                last good checkpoint.
+            KeyboardInterrupt: Interrupted by Ctrl-C, SIGTERM or SIGHUP (as :class:`~adance.signals.Interrupted`, which
+                names the signal); a checkpoint has been written.
+            InputError: The folder already holds another run, or cannot be written; the message names the last good
+                checkpoint.
         """
+        try:
+            return self._fit()
+        except OSError as error:
+            steps = self.folder.checkpoint_steps()
+            good = f"; last good checkpoint: {self.folder.checkpoint(steps[-1])}" if steps else ""
+            raise InputError(f"cannot write the run folder {self.folder.path}: {reason(error)}{good}") from None
+
+    def _fit(self) -> Run:
         if self._new:
             self._create()
         began, gradients_before = time.monotonic() - self.state.seconds, self.objective.energy_gradients
@@ -169,7 +197,7 @@ class Trainer:
                 if interrupted.is_set():
                     self.guard.stop_if_diverged(self.folder)
                     self._checkpoint()
-                    raise KeyboardInterrupt
+                    interrupted.raise_if_set()
         with self.profile.part("logging"):
             self._checkpoint()
             self._save_samples()
@@ -183,6 +211,12 @@ class Trainer:
     def run(self) -> Run:
         """The run at this step: a frozen copy of the model, with averaged weights if there are any."""
         return self.state.as_run(self.folder, self.data_description)
+
+    def _give_up_folder(self) -> None:
+        """Remove the claimed folder, which is still empty."""
+        if self.accelerator.is_main_process:
+            with suppress(OSError):
+                self.folder.path.rmdir()
 
     def _set_up(self, energy: nn.Module, objective: Recipe) -> None:
         sample = evenly_spaced_rows(self.data).to(self.device)
@@ -210,6 +244,7 @@ class Trainer:
         self.objective.start(unwrap(self.energy), sample, self.generator)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
+        self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.state = TrainingState(
             unwrap(self.energy),
             self.objective,
@@ -218,8 +253,8 @@ class Trainer:
             self.optimizers,
             self.average,
             self.generator,
+            self.guard,
         )
-        self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.look_every = 1 if self.device.type == "cpu" else 20
 
     @property

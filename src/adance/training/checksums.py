@@ -1,0 +1,44 @@
+"""Checksums by which damage to the files of a run is noticed; safetensors and JSON have none of their own."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from adance.errors import InputError
+
+KEY = "crc32"
+CHUNK = 1 << 20
+
+
+def with_checksum(content: Mapping[str, Any]) -> str:
+    """The text of a JSON file that holds ``content`` and its checksum."""
+    return json.dumps({**content, KEY: _of(content)}) + "\n"
+
+
+def without_checksum(held: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The content of the JSON file at ``path``, of which ``held`` was read; a file without a checksum is not checked.
+
+    Raises:
+        InputError: The content does not fit the checksum.
+    """
+    content = {name: value for name, value in held.items() if name != KEY}
+    if KEY in held and held[KEY] != _of(content):
+        raise InputError(
+            f"{path} is damaged: its content does not fit its checksum; to use it anyway, delete its {KEY}"
+        )
+    return content
+
+
+def file_checksum(path: Path) -> int:
+    """The checksum of a file."""
+    checksum = 0
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            checksum = zlib.crc32(chunk, checksum)
+    return checksum
+
+
+def _of(content: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode())
