@@ -1,10 +1,13 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
+from adance.sweeps import SweepFolder
 from adance.sweeps.backends import SAFE_PATH, parallel
+from adance.training.run_folder import RunFolder
 
 IN_PROCESSES = """
 import os, sys
@@ -27,6 +30,46 @@ def test_a_cluster_gives_the_same_table(backend, sweep, monkeypatch):
     assert here[0] == there[0] == 0
     assert len(here[1]) == 4  # head, rule and two rows
     assert here[1] == there[1]
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("backend", ["ray", "dask"])
+def test_a_sweep_survives_a_killed_worker_of_a_cluster(backend, config, tmp_path, monkeypatch):
+    pytest.importorskip("ray" if backend == "ray" else "distributed")
+    psutil = pytest.importorskip("psutil")
+    monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    out, seeds = tmp_path / "sweep", ",".join(map(str, range(8)))
+    argv = ["sweep", "--config", str(config), "--out", str(out), "--over", f"seed={seeds}", "--steps", "300"]
+    argv += ["--checkpoint_every", "20", "--backend", backend, "--jobs", "2"]
+    process = subprocess.Popen([sys.executable, "-m", "adance", *argv], stderr=subprocess.PIPE, text=True)
+
+    def in_training():
+        """Processes that hold the lock of a run which has a checkpoint."""
+        locks = {str(path.parents[1] / ".lock") for path in out.glob("*/checkpoints/00000040")}
+        return [p for p in psutil.process_iter() if p.pid != process.pid and locks & _open_files(p)]
+
+    worker = None
+    while worker is None and process.poll() is None:
+        half = len(list(out.glob("*/outcome.json"))) >= 3
+        worker = next(iter(in_training() if half else []), None)
+        time.sleep(0.02)
+    assert worker is not None, process.communicate()[1]
+    worker.kill()
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 0, said
+    runs = SweepFolder(out).read()["runs"]
+    assert [run["status"] for run in runs] == ["done"] * 8
+    for run in runs:
+        assert [row["step"] for row in RunFolder(out / run["name"]).read_metrics()] == list(range(5, 301, 5))
+
+
+def _open_files(process):
+    import psutil
+
+    try:
+        return {file.path for file in process.open_files()}
+    except psutil.Error:
+        return set()
 
 
 def test_a_backend_that_is_not_installed_is_named(sweep, monkeypatch):

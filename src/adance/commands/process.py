@@ -26,7 +26,12 @@ def process_settings(level: int = logging.INFO) -> Iterator[None]:
 
 
 def log_level(argv: Sequence[str]) -> int:
-    """The level that ``--quiet`` or ``--verbose`` on a command line asks for."""
+    """The level that ``--quiet`` or ``--verbose`` on a command line asks for.
+
+    Of several processes, which launchers number by ``RANK``, all but the first log only errors.
+    """
+    if os.environ.get("RANK", "0") != "0":
+        return logging.ERROR
     if "--quiet" in argv:
         return logging.WARNING
     return logging.DEBUG if "--verbose" in argv else logging.INFO

@@ -38,7 +38,8 @@ def run(argv: list[str]) -> None:
     run = _fit(trainer)
     if trainer.profile_table:
         print(trainer.profile_table)
-    _report(run)
+    if trainer.accelerator.is_main_process:
+        _report(run)
 
 
 def new_trainer(choices: Choices, out: str | None = None) -> Trainer:

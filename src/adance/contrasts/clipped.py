@@ -6,6 +6,7 @@ from abc import abstractmethod
 from torch import Tensor
 
 from adance.contrasts.bregman import Bregman
+from adance.distributed import mean_over_ranks
 from adance.errors import InputError
 
 
@@ -81,7 +82,7 @@ class ClippedBregman(Bregman):
         assert self.infimum is not None
         share = 1 / self.ratio_bound
         s0_data, constant = self.s0(r_data).mean(), (1 - share) * self.infimum
-        cannot_be_negative = self.s0(r_noise).mean() - share * s0_data - constant
+        cannot_be_negative = mean_over_ranks(self.s0(r_noise).mean() - share * s0_data - constant)
         return share * s0_data - self.s1(r_data).mean() + cannot_be_negative.relu() + constant
 
     def _bounded(self, r: Tensor) -> tuple[Tensor, Tensor]:

@@ -105,7 +105,7 @@ def is_vector(event_shape: tuple[int, ...] | torch.Size) -> bool:
     return len(event_shape) == 1
 
 
-def refuse_batch_norm(energy: nn.Module) -> None:
+def refuse_batch_norm(energy: nn.Module, otherwise: str = "allow_batch_norm=True") -> None:
     """Check that the energy of a row does not depend on the rest of its batch.
 
     Raises:
@@ -115,5 +115,5 @@ def refuse_batch_norm(energy: nn.Module) -> None:
         if isinstance(module, nn.modules.batchnorm._BatchNorm):
             raise InputError(
                 f"the energy has batch normalization ({name}: {type(module).__name__}), which makes the energy of one "
-                "sample depend on its batch; use another normalization, or allow_batch_norm=True"
+                f"sample depend on its batch; use another normalization, or {otherwise}"
             )

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from adance.contrasts import Bregman, Contrast
+from adance.distributed import mean_over_ranks, world_size
 from adance.errors import InputError
 from adance.noises.fixed import FittedKind, FittedNoise, FixedNoise
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
@@ -98,14 +99,15 @@ class NeuralSample(NoiseSample):
     def adversary_term(self, loss_of_each: Callable[[], Tensor]) -> Tensor:
         """The entropy term, and with REINFORCE the gradient through the samples."""
         from_sampler, marginal = self.from_sampler, self.marginal
-        count = from_sampler.sum()
-        share = from_sampler.to(marginal.dtype) / count.clamp(min=1)
+        count = mean_over_ranks(from_sampler.sum())
+        share = from_sampler.to(marginal.dtype) / count.clamp(min=1 / world_size())
         term = -self.entropy * (share * marginal).sum()
         if self.conditional is None:
             return term
         gain = loss_of_each() * count / len(from_sampler) - self.entropy * marginal.detach()
         # the mean of the others, so that the baseline does not depend on the sample
-        above = (gain - (share * gain).sum()) * count / (count - 1).clamp(min=1)
+        total = count * world_size()
+        above = (gain - mean_over_ranks((share * gain).sum())) * total / (total - 1).clamp(min=1)
         score = (share * above * self.conditional).sum()
         return term + score - score.detach()
 

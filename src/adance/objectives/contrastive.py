@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from adance.contrasts.bregman import Bregman
 from adance.contrasts.contrast import Contrast
+from adance.distributed import gather, mean_over_ranks
 from adance.energies.conditional import given, needs_condition
 from adance.energies.energy import check_events, evaluate, unwrap
 from adance.energies.spectral import power_iteration_held
@@ -188,20 +189,22 @@ class Contrastive(Objective):
         return each / self.contrast.curvature if self.normalize else each
 
     def _separation(self, d: Tensor, d_data: Tensor, n: int) -> Separation:
-        return Separation(
-            lambda: self.contrast.mean_data_weight(d_data / self.log_ratio.scale(d_data)),
-            lambda: effective_sample_share(d[n:] / self.noise.temperature),
-        )
+        def data_weight() -> Tensor:
+            every = gather(d_data)
+            return self.contrast.mean_data_weight(every / self.log_ratio.scale(every))
+
+        return Separation(data_weight, lambda: effective_sample_share(gather(d[n:]) / self.noise.temperature))
 
     def _metrics(self, value: Tensor, energies: Tensor, d: Tensor, n: int) -> dict[str, Tensor]:
-        metrics = energy_metrics(value, energies, n)
+        metrics = energy_metrics(mean_over_ranks(value), gather(energies[:n]), gather(energies[n:]))
         if not self.contrast.ignores_noise_energy:
             r = d / self.temperature if self.temperature > 0 else d
+            data, noise = gather(r[:n]), gather(r[n:])
             metrics |= {
-                "ratio_data": r[:n].mean(),
-                "ratio_noise": r[n:].mean(),
-                "ratio_std": r.std(),
-                "effective_sample_share": effective_sample_share(r[n:]),
+                "ratio_data": data.mean(),
+                "ratio_noise": noise.mean(),
+                "ratio_std": torch.cat([data, noise]).std(),
+                "effective_sample_share": effective_sample_share(noise),
             }
         if self.log_ratio.log_z is not None:
             metrics["log_z"] = self.log_ratio.log_z.detach().clone()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.dropout import _DropoutNd
 
+from adance.distributed import mean_over_ranks
 from adance.energies.energy import evaluate
 
 NEGLIGIBLE = 1e-8
@@ -75,7 +76,7 @@ class LiveRows(nn.Module):
             (weights,) = torch.autograd.grad(loss, leaf, retain_graph=True)
             weights = drop_negligible(weights)
             live = int(weights.count_nonzero())
-            self.share.lerp_(self.share.new_tensor(live / len(x)), 1 - MEMORY)
+            self.share.lerp_(mean_over_ranks(self.share.new_tensor(live / len(x))), 1 - MEMORY)
             rows = weights.abs().topk(bucket_size(live, len(x))).indices.sort().values if few else slice(None)
             product = (evaluate(energy, x[rows]) if few else energies) @ weights[rows]
             return loss + (product - product.detach())

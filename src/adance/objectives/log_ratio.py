@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from adance.configurable import Configurable
 from adance.contrasts.contrast import Contrast
+from adance.distributed import gather
 from adance.errors import InputError
 from adance.numbers import check_real
 
@@ -40,8 +41,8 @@ class LogRatio(Configurable, nn.Module):
         temperature: T ≥ 0; at 0 the loss is its limit for T → 0. ``auto``: a fifth of the energy that one step of the
             noise's chains descends, at least 0.005, so that T follows the scale of the energy; see :meth:`follow`.
         constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c minimizes the loss of the
-            batch, without a gradient. ``margin``: c = δ/T: the loss lowers E_θ on data until it is δ below E_n, and
-            raises it on noise only where it is more than δ below E_n.
+            batch, without a gradient; with several processes, of their joined batch. ``margin``: c = δ/T: the loss
+            lowers E_θ on data until it is δ below E_n, and raises it on noise only where it is more than δ below E_n.
         margin: δ, in units of energy.
 
     Raises:
@@ -74,11 +75,11 @@ class LogRatio(Configurable, nn.Module):
         if self.log_z is not None:
             d = d - self.temperature * self.log_z
         if self.constant == "centered":
-            seen = d.detach()
-            scale = self.scale(seen)
-            d = d - scale * contrast.log_z_offset(seen[:n] / scale, seen[n:] / scale)
+            data, noise = gather(d.detach()[:n]), gather(d.detach()[n:])
+            scale = self.scale(data, noise)
+            d = d - scale * contrast.log_z_offset(data / scale, noise / scale)
         return d
 
-    def scale(self, d: Tensor) -> Tensor | float:
-        """T, or at T = 0 a number that is small compared with all of ``d``."""
-        return self.temperature or d.abs().max().clamp(min=1e-30) * 1e-6
+    def scale(self, *parts: Tensor) -> Tensor | float:
+        """T, or at T = 0 a number that is small compared with the largest in all ``parts``."""
+        return self.temperature or torch.cat(parts).abs().max().clamp(min=1e-30) * 1e-6

@@ -9,7 +9,6 @@ def auc(energy_data: Tensor, energy_noise: Tensor) -> Tensor:
     return (gap > 0).float().mean() + 0.5 * (gap == 0).float().mean()
 
 
-def energy_metrics(value: Tensor, energies: Tensor, n: int) -> dict[str, Tensor]:
-    """The loss ``value``, and statistics of ``energies`` ``(n + M,)``, of which the first ``n`` are of data."""
-    data, noise = energies[:n], energies[n:]
+def energy_metrics(value: Tensor, data: Tensor, noise: Tensor) -> dict[str, Tensor]:
+    """The loss ``value``, and statistics of the energies of ``data`` ``(B,)`` and of ``noise`` ``(M,)``."""
     return {"loss": value, "energy_data": data.mean(), "energy_noise": noise.mean(), "auc": auc(data, noise)}

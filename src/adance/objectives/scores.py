@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from adance.distributed import mean_over_ranks
 from adance.energies.energy import evaluate
 from adance.objectives.objective import LossOutput
 
@@ -54,5 +55,9 @@ def score_output(value: Tensor, energies: Tensor, squares: Tensor) -> LossOutput
         value,
         energies,
         energies.new_empty(0),
-        lambda: {"loss": found, "energy_data": energies.mean(), "score_norm": squares.mean().sqrt()},
+        lambda: {
+            "loss": mean_over_ranks(found),
+            "energy_data": mean_over_ranks(energies.mean()),
+            "score_norm": mean_over_ranks(squares.mean()).sqrt(),
+        },
     )

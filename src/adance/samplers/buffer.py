@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from adance.distributed import gather, rank, world_size
 from adance.errors import InputError
 from adance.samplers.resampling import resampled_rows
 
@@ -35,5 +36,10 @@ class ReplayBuffer(nn.Module):
         self.samples[slots] = x
 
     def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
-        """Resample the chains with weights ``exp(log_weights)`` ``(capacity,)`` (systematic resampling)."""
-        self.samples.copy_(self.samples[resampled_rows(self.samples, log_weights, generator)])
+        """Resample the chains with weights ``exp(log_weights)`` ``(capacity,)`` (systematic resampling).
+
+        The chains of several processes are resampled together, and dealt out to them again.
+        """
+        every = gather(self.samples)
+        rows = resampled_rows(every, gather(log_weights), generator)
+        self.samples.copy_(every[rows[rank() :: world_size()]])

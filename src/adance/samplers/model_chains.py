@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from adance.distributed import mean_over_ranks, world_size
 from adance.energies import eval_mode, given, refresh
 from adance.energies.fast import chain_copy
 from adance.samplers.chains import run_chains
@@ -35,6 +36,9 @@ class ChainOptions:
 
 class ModelChains(nn.Module):
     """Runs chains on snapshots of a model.
+
+    With several processes each has chains of its own. Their statistics, and the step size that the next chains start
+    with, are those of all chains together.
 
     Args:
         energy: The first snapshot, frozen.
@@ -76,7 +80,7 @@ class ModelChains(nn.Module):
             moved = self.population.reweight_and_move(
                 self.starts.buffer, energy, self.kernel, generator, self._step_size
             )
-        self._step_size, self.gradients = moved.step_size, self.gradients + moved.gradients
+        self._count(moved.step_size, moved.gradients)
 
     def run(
         self,
@@ -98,12 +102,17 @@ class ModelChains(nn.Module):
                 step_size=self._step_size,
                 compile=self.options.compile,
             )
-        self._step_size = chains.step_size
-        self.gradients += chains.gradients
-        restarted = self.record[2] + (~chains.finite).sum()
-        self.record.copy_(torch.stack([chains.gradient_norm.nanmean(), chains.acceptance.mean(), restarted]))
+        self._count(chains.step_size, chains.gradients)
+        norm, acceptance = mean_over_ranks(chains.gradient_norm), mean_over_ranks(chains.acceptance)
+        restarted = self.record[2] + world_size() * mean_over_ranks((~chains.finite).sum())
+        self.record.copy_(torch.stack([norm.nanmean(), acceptance.mean(), restarted]))
         self._descent = None
         return self.starts.store(chains.x, chains.finite, start.slots, generator)
+
+    def _count(self, step_size: Tensor | None, gradients: int) -> None:
+        """Continue from the mean step size of all processes, and count the gradients of all."""
+        self._step_size = None if step_size is None else mean_over_ranks(step_size)
+        self.gradients += world_size() * gradients
 
     def _copy_of(self, energy: nn.Module, x: Tensor, condition: Tensor | None) -> nn.Module:
         """The copy that chains follow, with the present weights of the snapshot ``energy``."""

@@ -54,11 +54,15 @@ class Pool(nn.Module):
     def take(self, n: int, generator: torch.Generator | None) -> Taken:
         """The next ``n ≤ N`` samples."""
         if self._cursor + n > self._size:
-            self._known = self._size if self.energies_known else 0
-            self._shuffle(generator)
+            self.reshuffle(generator)
         start, self._cursor = self._cursor, self._cursor + n
         rows = self.order[start : self._cursor].clone()
         return Taken(self.samples[rows], rows, start)
+
+    def reshuffle(self, generator: torch.Generator | None) -> None:
+        """Start a new round."""
+        self._known = self._size if self.energies_known else 0
+        self._shuffle(generator)
 
     @property
     def energies_known(self) -> bool:

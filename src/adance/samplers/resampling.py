@@ -7,6 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from adance.distributed import from_main
+
 
 def effective_sample_share(log_weights: Tensor) -> Tensor:
     """Effective sample size of importance weights ``exp(log_weights)`` ``(M,)``, as a share of M, in (0, 1]."""
@@ -71,15 +73,15 @@ def resampled_rows(x: Tensor, log_weights: Tensor, generator: torch.Generator | 
 
     Systematic: a row with the share w of all weight appears ``w·M`` times, rounded up or down, and so does each set of
     rows that are neighbors in a random direction, such as a mode. Weights that are not finite count as 0; without any
-    finite weight every row appears once.
+    finite weight every row appears once. Several processes that pass the same rows get the same.
     """
     # on the CPU, since not every device has float64, which equal weights need to stay equal
     weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf).cpu().double().softmax(0)
     weights = torch.where(weights.isfinite().all(), weights, 1 / len(weights))
     flat = x.flatten(1)
-    direction = torch.randn(flat.shape[1], generator=generator, device=x.device, dtype=x.dtype)
+    direction = from_main(torch.randn(flat.shape[1], generator=generator, device=x.device, dtype=x.dtype))
     order = torch.argsort(flat @ direction).cpu()
-    offset = torch.rand((), generator=generator, device=x.device).cpu()
+    offset = from_main(torch.rand((), generator=generator, device=x.device)).cpu()
     places = (torch.arange(len(weights)) + offset.double()) / len(weights)
     kept = torch.searchsorted(weights[order].cumsum(0), places).clamp(max=len(weights) - 1)
     return order[kept].to(x.device)

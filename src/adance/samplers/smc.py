@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from adance.distributed import gather
 from adance.energies import eval_mode, evaluate, freeze, refresh
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import run_chains
@@ -70,7 +71,7 @@ def reweight_and_move(
     done, gradients, share = 0.0, 0, None
 
     def keeps(step: float) -> bool:
-        return bool(finite_sample_share(step * gain) >= MIN_EFFECTIVE_SHARE)
+        return bool(finite_sample_share(step * every_gain) >= MIN_EFFECTIVE_SHARE)
 
     def between(x: Tensor) -> Tensor:
         return -kernel.temperature * ((1 - done) * before(x) + done * after(x))
@@ -78,9 +79,10 @@ def reweight_and_move(
     while True:
         parts = torch.split(buffer.samples, ROWS_AT_ONCE)
         gain = torch.cat([after(part).double() - before(part).double() for part in parts])
+        every_gain = gather(gain)
         step = longest_step(keeps, 1 - done, SHORTEST_STEP, HALVINGS)
         if share is None:
-            share = finite_sample_share(gain)
+            share = finite_sample_share(every_gain)
         buffer.resample(step * gain, generator)
         done += step
         if done >= 1:

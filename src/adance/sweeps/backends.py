@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import joblib
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from adance.errors import InputError
 
@@ -23,6 +24,7 @@ def parallel(backend: str, jobs: int) -> Iterator[Any]:
 
     Raises:
         InputError: The backend is unknown or not installed.
+        BrokenProcessPool: A process died, and the backend does not replace it.
     """
     if backend not in BACKENDS:
         raise InputError(f"unknown backend {backend!r}: use one of {', '.join(BACKENDS)}")
@@ -59,6 +61,8 @@ def _ray(jobs: int) -> Iterator[dict[str, Any]]:
     importlib.import_module("ray.util.joblib").register_ray()
     try:
         yield {}
+    except ray.exceptions.RayActorError as error:  # what loky calls it
+        raise BrokenProcessPool(str(error)) from None
     finally:
         if ours:
             ray.shutdown()

@@ -8,6 +8,7 @@
     optimizer.safetensors   Adam's moments                                 (full checkpoints only)
     adversary.safetensors   those of trained noise                          (full checkpoints only)
     random.safetensors      the generator's state                          (full checkpoints only)
+    ranks.safetensors       pools, buffers and generators of the processes after the first, if there were several
     state.json              the step, the seconds trained, log Z if it is learned, the checksums of the files
 """
 
@@ -16,6 +17,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +69,13 @@ def load_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Te
     return tensors
 
 
-def load_weights(module: nn.Module, path: Path) -> None:
-    """Read the state of ``module`` from a file.
+def load_weights(module: nn.Module, path: Path, replaced: Mapping[str, Tensor] | None = None) -> None:
+    """Read the state of ``module`` from a file, but take the tensors in ``replaced`` from there.
 
     Raises:
         InputError: The file is missing or broken, or its names or shapes do not fit the module.
     """
-    state: dict[str, Any] = load_tensors(path)
+    state: dict[str, Any] = {**load_tensors(path), **(replaced or {})}
     try:
         module.load_state_dict(state)
     except ValueError:

@@ -1,5 +1,7 @@
-"""Where training runs: one device, or many processes under ``accelerate launch``."""
+"""Where training runs: one device, or several processes that ``torchrun`` or ``accelerate launch`` started."""
 
+import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -49,6 +51,12 @@ def make_accelerator(device: str | None, trackers: Sequence[str]) -> Accelerator
         raise InputError(f"cannot train on {found}: {error}") from None
     if made.device.type != found.type:
         raise InputError(f"this process has trained on {made.device.type}; train on {found.type} in a new process")
+    if made.num_processes == 1 and "ACCELERATE_USE_CPU" in os.environ and "MASTER_PORT" in os.environ:
+        warnings.warn(
+            "training runs in one process, since accelerate launch --cpu starts several only through MPI: use "
+            "--multi_gpu instead of --cpu, which also works on CPUs, or torchrun",
+            stacklevel=4,
+        )
     return made
 
 

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from adance.distributed import mean_over_ranks
 from adance.errors import DivergedError
 from adance.objectives.objective import LossOutput
 from adance.training.run_folder import RunFolder
@@ -13,7 +14,8 @@ class DivergenceGuard:
 
     A step is bad if the loss, an energy or the gradient is not finite, the mean energies of data and noise differ by
     more than ``energy_limit``, or the loss or the mean energy of data is more than ``energy_limit`` times as large as
-    at the first step (if that was below 1: more than ``energy_limit``).
+    at the first step (if that was below 1: more than ``energy_limit``). With several processes a step is bad for all of
+    them if it is for one.
 
     Args:
         device: Where the record is kept.
@@ -34,12 +36,13 @@ class DivergenceGuard:
         data, noise = out.energy_data, out.energy_noise
         bad = ~out.value.detach().isfinite() | ~data.isfinite().all() | ~noise.isfinite().all()
         bad |= ~gradient_norm.isfinite()
-        if len(noise) > 0:
-            bad |= (data.mean() - noise.mean()).abs() > self.energy_limit
         sizes = torch.stack([out.value.detach().double(), data.mean().double()]).abs()
         if self.scales is None:
             self.scales = sizes.clamp(min=1)
         bad |= (sizes > self.energy_limit * self.scales).any()
+        gap = data.mean() - noise.mean() if len(noise) > 0 else torch.zeros_like(out.value.detach())
+        bad_share, gap = mean_over_ranks(torch.stack([bad.to(gap.dtype), gap])).unbind()
+        bad = (bad_share > 0) | (gap.abs() > self.energy_limit)
         self.first_bad = torch.where((self.first_bad == 0) & bad, step, self.first_bad)
         return (self.first_bad > 0).float()
 
@@ -55,7 +58,8 @@ class DivergenceGuard:
         """
         bad = self.diverged_at()
         if bad is not None:
-            good = folder.checkpoint(folder.checkpoint_steps()[-1])
+            saved = folder.checkpoint_steps()  # only where the first process writes
+            good = folder.checkpoint(saved[-1]) if saved else "none here"
             raise DivergedError(
                 f"training diverged at step {bad}: the loss, an energy or a gradient is not finite, or the mean "
                 f"energies of data and noise differ by more than {self.energy_limit:g}, or the loss or the energy is "

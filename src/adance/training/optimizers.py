@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from adance.distributed import mean_over_ranks, world_size
 from adance.objectives.objective import Objective
 from adance.training.checkpoint import optimizer_tensors
 from adance.training.schedule import learning_rate
@@ -23,15 +24,12 @@ class Optimizers:
     """
 
     def __init__(self, energy: nn.Module, objective: Objective, settings: Settings, accelerator: Any) -> None:
-        self.settings, self.accelerator = settings, accelerator
+        self.settings = settings
         self.of_energy = [parameter for parameter in energy.parameters() if parameter.requires_grad]
         groups = {"optimizer": [*self.of_energy, *objective.own_parameters()]}
         self.of_objective = [*objective.own_parameters(), *objective.adversary_parameters()]
         if objective.adversary_parameters():
             groups["adversary"] = objective.adversary_parameters()
-        if accelerator.num_processes > 1:  # random initial values must be the same in all processes
-            for parameter in objective.parameters():
-                torch.distributed.broadcast(parameter.data, 0)
         self.by_name: dict[str, Any] = {}
         for name, parameters in groups.items():
             adam = torch.optim.Adam(parameters, settings.lr, settings.betas, fused=True, maximize=name == "adversary")
@@ -42,12 +40,15 @@ class Optimizers:
         for optimizer in self.by_name.values():
             optimizer.zero_grad()
 
-    def average_objective_gradients(self) -> None:
-        """Average the gradients of the objective over all processes, as accelerate does for the energy."""
-        if self.accelerator.num_processes > 1:
-            for parameter in self.of_objective:
-                if parameter.grad is not None:
-                    parameter.grad = self.accelerator.reduce(parameter.grad, "mean")
+    def average_gradients(self) -> None:
+        """Average all gradients over the processes, in one message."""
+        if world_size() == 1:
+            return
+        gradients = _gradients([*self.of_energy, *self.of_objective])
+        joined = mean_over_ranks(torch.cat([gradient.flatten() for gradient in gradients]))
+        parts = torch.split(joined, [gradient.numel() for gradient in gradients])
+        for gradient, part in zip(gradients, parts, strict=True):
+            gradient.copy_(part.view_as(gradient))
 
     def clip_gradients(self) -> Tensor:
         """Scale the gradient of the energy's weights to the bound, and return the norm of all gradients before that.

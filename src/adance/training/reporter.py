@@ -53,7 +53,10 @@ class Reporter:
         weights = sum(weight.numel() for weight in energy.parameters())
         what = f"{type(energy).__name__} with {weights:,} weights by {type(objective).__name__}"
         where = f"{self.data.name}, {len(self.data.train):,} rows: steps {step} to {self.settings.steps}"
+        processes, rows = self.accelerator.num_processes, self.settings.batch_size
         device = self.accelerator.device.type
+        if processes > 1:
+            device += f" in {processes} processes, each with {rows} of the {processes * rows} rows of a batch"
         self.progress.say(f"training {what} on {where} on {device}, into {self.folder.path}")
 
     def end(self) -> None:
@@ -89,7 +92,8 @@ class Reporter:
 
     @torch.no_grad()
     def _held_out_energy(self, energy: nn.Module) -> float:
-        rows = torch.arange(min(len(self.data.test), 4 * self.settings.batch_size))
+        batch = self.accelerator.num_processes * self.settings.batch_size
+        rows = torch.arange(min(len(self.data.test), 4 * batch))
         x = self.data.batch(rows, "test").to(self.accelerator.device)
         energy, labels = unwrap(energy), self.data.test_labels
         condition = labels[rows].to(x.device) if labels is not None and takes_condition(energy) else None

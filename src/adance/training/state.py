@@ -9,13 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from adance.distributed import rank, world_size
 from adance.energies.frozen import freeze
 from adance.objectives.objective import ChainPlan, Objective
 from adance.samplers.kernel import Kernel
+from adance.samplers.pool import Pool
 from adance.training import checkpoint as ckpt
 from adance.training.ema import WeightAverage
 from adance.training.guard import DivergenceGuard
 from adance.training.optimizers import Optimizers
+from adance.training.rank_state import GENERATOR, own_state, processes_of, states_of_others
 from adance.training.run import BUFFER, Run
 from adance.training.run_folder import RunFolder
 
@@ -37,6 +40,7 @@ class TrainingState:
         guard: Detects divergence.
         step: Optimizer steps done.
         seconds: Seconds that they took.
+        saved: The step of the last checkpoint, if there is one.
     """
 
     energy: nn.Module
@@ -49,6 +53,7 @@ class TrainingState:
     guard: DivergenceGuard
     step: int = 0
     seconds: float = 0.0
+    saved: int | None = None
 
     def log_normalizer(self) -> float | None:
         """Log Z if the objective learns it, else ``None``."""
@@ -81,15 +86,24 @@ class TrainingState:
         )
 
     def save(self, folder: RunFolder) -> None:
-        """Write the checkpoint of this step, unless it exists, and keep only the weights of older ones."""
-        if self.step in folder.checkpoint_steps():
+        """Write the checkpoint of this step, unless it exists, and keep only the weights of older ones.
+
+        All processes must call it; the first one writes.
+        """
+        if self.saved == self.step:
+            return
+        self.saved = self.step
+        others = states_of_others(self.objective, self.generator)
+        if rank() > 0 or self.step in folder.checkpoint_steps():
             return
         tensors: dict[str, dict[str, Tensor]] = {
             "energy": self.energy.state_dict(),
             "objective": self.objective.state_dict(),
             **self.optimizers.tensors(),
-            "random": {"generator": self.generator.get_state()},
+            "random": {GENERATOR: self.generator.get_state()},
         }
+        if others:
+            tensors["ranks"] = others
         if self.average is not None:
             tensors["average"] = self.average.energy.state_dict()
         numbers = {
@@ -103,13 +117,12 @@ class TrainingState:
         log.debug("wrote %s", folder.checkpoint(self.step))
         ckpt.thin_out([folder.checkpoint(step) for step in folder.checkpoint_steps()])
 
-    def restore(self, folder: RunFolder, seed: int, process: int = 0) -> bool:
+    def restore(self, folder: RunFolder, seed: int) -> bool:
         """Restore the last full checkpoint; returns whether there is one.
 
         Args:
             folder: The run folder.
             seed: The run's seed.
-            process: The index of this process.
 
         Raises:
             InputError: The checkpoint is broken or does not fit the model.
@@ -119,24 +132,42 @@ class TrainingState:
             return False
         path = folder.checkpoint(steps[-1])
         numbers = ckpt.read_state(path)
-        self.step, self.seconds = numbers["step"], numbers["seconds"]
+        self.step, self.seconds, self.saved = numbers["step"], numbers["seconds"], numbers["step"]
         if numbers["scales"] is not None:
             self.guard.scales = torch.tensor(numbers["scales"], dtype=torch.float64, device=self.guard.first_bad.device)
         ckpt.load_weights(self.energy, path / "energy.safetensors")
-        ckpt.load_weights(self.objective, path / "objective.safetensors")
+        others = ckpt.load_tensors(path / "ranks.safetensors") if (path / "ranks.safetensors").exists() else {}
+        self._restore_generator(path, others, seed)
+        self._restore_objective(path / "objective.safetensors", others)
         for name, optimizer in self.optimizers.by_name.items():
             ckpt.load_optimizer(optimizer.optimizer, path / f"{name}.safetensors")
-        self._restore_generator(path / "random.safetensors", seed, process)
         if self.average is not None:
             ckpt.load_weights(self.average.energy, path / "average.safetensors")
         return True
 
-    def _restore_generator(self, path: Path, seed: int, process: int) -> None:
-        state = ckpt.load_tensors(path).get("generator")
-        if process == 0 and state is not None and state.shape == self.generator.get_state().shape:
+    def _restore_objective(self, path: Path, others: dict[str, Tensor]) -> None:
+        own = own_state(self.objective, ckpt.load_tensors(path), others)
+        ckpt.load_weights(self.objective, path, own)
+        before = processes_of(others)
+        if before == world_size():
+            return
+        for module in self.objective.modules():
+            if isinstance(module, Pool):
+                module.reshuffle(self.generator)
+        if rank() == 0:
+            warnings.warn(
+                f"{path.parent} was written by {before} process{'es' if before > 1 else ''}, and training continues in "
+                f"{world_size()}: the chains are dealt out again, and the number of rows in a step changes with the "
+                "number of processes",
+                stacklevel=5,
+            )
+
+    def _restore_generator(self, path: Path, others: dict[str, Tensor], seed: int) -> None:
+        first, process = ckpt.load_tensors(path / "random.safetensors"), rank()
+        state = first.get(GENERATOR) if process == 0 else others.get(f"{process}.{GENERATOR}")
+        if state is not None and state.shape == self.generator.get_state().shape:
             self.generator.set_state(state)
             return
-        if process == 0:
+        if process < processes_of(others):
             warnings.warn("resumed on another type of device: random numbers continue from a new seed", stacklevel=5)
-        # the state is that of the first process: the others must not draw the same noise
         self.generator.manual_seed(seed + process + 1_000_003 * (self.step + 1))

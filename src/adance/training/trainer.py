@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate.utils import broadcast_object_list
 from torch import Tensor, nn
 
 from adance.atomic import reason
 from adance.data.dataset import Dataset
+from adance.distributed import any_over_ranks, world_size
 from adance.energies.conditional import given, takes_condition
 from adance.energies.energy import refuse_batch_norm, unwrap
 from adance.errors import InputError
@@ -28,6 +28,7 @@ from adance.training.interrupt import interrupt_flag
 from adance.training.optimizers import Optimizers
 from adance.training.profile import Profile
 from adance.training.quality import MakeMetric, Quality
+from adance.training.rank_state import share_first_state
 from adance.training.reporter import Reporter
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
@@ -85,6 +86,8 @@ class Trainer:
         if not (allow_batch_norm or _resuming):
             refuse_batch_norm(energy)
         self.accelerator = make_accelerator(device, trackers)
+        if self.accelerator.num_processes > 1:
+            refuse_batch_norm(energy, "train in one process")
         self.data = data
         self.generator = torch.Generator(self.device).manual_seed(self.settings.seed + self.accelerator.process_index)
         self.batches = Batches(
@@ -194,10 +197,11 @@ class Trainer:
                 self.state.seconds = time.monotonic() - began
                 with self.profile.part("logging"):
                     self._look_after(out)
-                if interrupted.is_set():
+                if self._stopped(interrupted.is_set()):
                     self.guard.stop_if_diverged(self.folder)
                     self._checkpoint()
                     interrupted.raise_if_set()
+                    raise KeyboardInterrupt
         with self.profile.part("logging"):
             self._checkpoint()
             self._save_samples()
@@ -226,8 +230,9 @@ class Trainer:
         fit_base = getattr(energy, "fit_base", None)
         if fit_base is not None:
             fit_base(sample)
-        # first, since with several processes it copies the weights of the first to the others
-        self.energy = self.accelerator.prepare(energy)
+        share_first_state(energy)
+        # without a data-parallel wrapper: the optimizers average the gradients of several processes
+        self.energy = self.accelerator.prepare_model(energy, evaluation_mode=True)
         setting = Setting(self.data.event_shape, self.settings.batch_size, self.conditional, self.settings.steps)
         self.recipe, plan = objective.resolve(setting), objective.chain_plan(setting)
         one = given(energy, self.condition)
@@ -242,6 +247,7 @@ class Trainer:
             chains=self.chains,
         ).to(self.device)
         self.objective.start(unwrap(self.energy), sample, self.generator)
+        share_first_state(self.objective)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
         self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
         self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
@@ -270,7 +276,7 @@ class Trainer:
             out = self.objective.loss(self.energy, x, self.generator, **condition)
             self.optimizers.zero_grad()
             self.accelerator.backward(out.value)
-        self.optimizers.average_objective_gradients()
+        self.optimizers.average_gradients()
         norm = self.optimizers.clip_gradients()
         self.optimizers.step(step, self.guard.watch(out, norm, step))
         self.objective.after_step(self.energy, step, out)
@@ -302,12 +308,12 @@ class Trainer:
     def _has_stalled(self) -> bool:
         if not (self.settings.patience and self.quality.is_due(self.step)):
             return False
-        stalled = [self.accelerator.is_main_process and self.quality.has_stalled()]
-        if broadcast_object_list(stalled)[0]:
+        main = self.accelerator.is_main_process
+        stalled = any_over_ranks(main and self.quality.has_stalled())
+        if stalled and main:
             patience, best = self.settings.patience, self.folder.best_step()
             self.reporter.progress.say(f"stopped: no improvement in {patience} evaluations; the best is step {best}")
-            return True
-        return False
+        return stalled
 
     def _save_samples(self) -> None:
         if self.accelerator.is_main_process and has_picture(self.data_description, unwrap(self.energy)):
@@ -321,15 +327,19 @@ class Trainer:
         self._new = False
         self._checkpoint()
 
+    def _stopped(self, interrupted: bool) -> bool:
+        """Whether any process was interrupted; several processes ask each other only when they wait for the device."""
+        return (world_size() == 1 or self.step % self.look_every == 0) and any_over_ranks(interrupted)
+
     def _checkpoint(self) -> None:
-        if self.accelerator.is_main_process:
-            self.state.save(self.folder)
+        self.state.save(self.folder)
+        self.accelerator.wait_for_everyone()  # a process that ended would end the one that writes
 
     def _restore(self) -> None:
         main = self.accelerator.is_main_process
         if main:
             self.folder.remove_parts()
-        if not self.state.restore(self.folder, self.settings.seed, self.accelerator.process_index):
+        if not self.state.restore(self.folder, self.settings.seed):
             self._checkpoint()
             return
         if self.settings.steps < self.step:
