@@ -18,6 +18,8 @@ from adance.noises import FixedNoise
 from adance.objectives import NCE, AdaNCE
 from adance.samplers import MALA, Langevin
 from adance.training import Settings, Trainer, load
+from adance.training.checkpoint import read_state
+from adance.training.checksums import with_checksum
 from adance.training.rank_state import own_names
 
 pytestmark = pytest.mark.xdist_group("ranks")
@@ -172,6 +174,8 @@ def test_a_checkpoint_that_lacks_a_process_is_refused(tmp_path):
     path = folder / "checkpoints" / "00000002" / "ranks.safetensors"
     kept = {name: value for name, value in load_file(path).items() if not name.endswith("buffer.samples")}
     save_file(kept, path)
+    state = read_state(path.parent)
+    (path.parent / "state.json").write_text(with_checksum({**state, "checksums": {}}), encoding="utf-8")
     with pytest.raises(InputError, match=r"ranks\.safetensors does not fit the objective"):
         Trainer.resume(folder, points(), device="cpu", show_progress=False)
 
