@@ -40,9 +40,8 @@ STEPS, SHARES = 8000, (0.03125, 0.0625, 0.125, 0.1875, 0.25, 0.375, 0.5, 0.625, 
 EVALUATIONS = 32
 """Checkpoints of a run, of which those at SHARES are evaluated."""
 CONTROL = (
-    *("default-K1", "budget-K1", "thesis-K1", "auto-T-K10"),
-    *("auto-T-K50", "auto-T-K200", "auto-T-auto"),
-    *("default-K10", "default-K20", "default-K50", "default-K200", "default-auto", "finish-K20"),
+    *("clamped-K1", "clamped-budget-K1", "clamped-K10", "clamped-K50", "clamped-K200", "clamped-auto"),
+    *("thesis-K1", "default-K1", "auto-T-K10", "auto-T-K50", "default-K10", "default-K50", "finish-K20"),
 )
 """Recipes compared with K = 1 in the same loop, the first of them."""
 LENGTHS = (30, 45, 60, 75, 90, 120, 150, 200, 300)
@@ -66,8 +65,13 @@ def thesis(interval: int, steps: int = 30) -> adance.AdaNCE:
 
 
 def pinned(sampler: adance.Langevin | None = None, **settings: Any) -> adance.AdaNCE:
-    """The default but for T_r, which was 0.005 for all images when these recipes were run."""
-    return adance.AdaNCE(sampler, ratio_temperature=0.005, **settings)
+    """As the default was when these recipes were run: T_r was 0.005 for all images, and chains were not clamped."""
+    return adance.AdaNCE(sampler or short_run(), ratio_temperature=0.005, **settings)
+
+
+def free(**settings: Any) -> adance.AdaNCE:
+    """The default but for its chains, which are not clamped to [−1, 1]."""
+    return adance.AdaNCE(short_run(), **settings)
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ class Recipe:
 RECIPES: dict[str, Recipe] = {
     "thesis-K1": Recipe("thesis, K = 1", lambda: thesis(1), THESIS_LOOP),
     "budget-K1": Recipe(
-        "K = 1 in the default's loop, 800 steps",
-        lambda: adance.AdaNCE(interval=1),
+        "K = 1, chains not clamped, 800 steps",
+        lambda: free(interval=1),
         {"decay_after": 200, "ema": 0.99},
         steps=800,
     ),
@@ -94,21 +98,19 @@ RECIPES: dict[str, Recipe] = {
     "default-K5": Recipe("K = 5, T_r = 0.005", lambda: pinned(interval=5), {}),
     "default-K200": Recipe("K = 200, T_r = 0.005", lambda: pinned(interval=200), {}),
     "default-auto": Recipe("auto, T_r = 0.005", lambda: pinned(interval="auto"), {}),
-    "auto-T-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
-    "auto-T-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(interval=50), {}),
-    "auto-T-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
-    "auto-T-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
-    "bounds-K10": Recipe("K = 10, chains clamped to [−1, 1]", lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0))), {}),
-    "bounds-K1": Recipe(
-        "K = 1 in the default's loop, chains clamped to [−1, 1]",
-        lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0)), interval=1),
-        {},
-    ),
-    "bounds-auto": Recipe(
-        "auto, chains clamped to [−1, 1]", lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0)), interval="auto"), {}
-    ),
-    "bounds-K50": Recipe(
-        "K = 50, chains clamped to [−1, 1]", lambda: adance.AdaNCE(short_run(bounds=(-1.0, 1.0)), interval=50), {}
+    "auto-T-K10": Recipe("K = 10, chains not clamped", lambda: free(), {}),
+    "auto-T-K50": Recipe("K = 50, chains not clamped", lambda: free(interval=50), {}),
+    "clamped-K1": Recipe("K = 1 in the default's loop", lambda: adance.AdaNCE(interval=1), {}),
+    "clamped-K10": Recipe("default, K = 10", lambda: adance.AdaNCE(), {}),
+    "clamped-K20": Recipe("default, K = 20", lambda: adance.AdaNCE(interval=20), {}),
+    "clamped-K50": Recipe("default, K = 50", lambda: adance.AdaNCE(interval=50), {}),
+    "clamped-K200": Recipe("default, K = 200", lambda: adance.AdaNCE(interval=200), {}),
+    "clamped-auto": Recipe("default, auto", lambda: adance.AdaNCE(interval="auto"), {}),
+    "clamped-budget-K1": Recipe(
+        "K = 1 in the default's loop, 800 steps",
+        lambda: adance.AdaNCE(interval=1),
+        {"decay_after": 200, "ema": 0.99},
+        steps=800,
     ),
     "finish-K10": Recipe("K = 10, then K = 1 for 2 %", lambda: pinned(finish=0.02), {}),
     "finish-K20": Recipe(
@@ -131,10 +133,10 @@ RECIPES: dict[str, Recipe] = {
     "short-K1": Recipe(
         "K = 1 with 3-step chains: the budget of K = 10", lambda: adance.AdaNCE(short_run(3), interval=1), {}
     ),
-    "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: adance.AdaNCE(interval=50, margin=0.01), {}),
-    "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: adance.AdaNCE(interval=5, margin=0.01), {}),
+    "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: free(interval=50, margin=0.01), {}),
+    "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: free(interval=5, margin=0.01), {}),
     "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: pinned(), THESIS_LOOP),
-    "default-K1": Recipe("K = 1 in the default's loop, 8,000 steps", lambda: adance.AdaNCE(interval=1), {}),
+    "default-K1": Recipe("K = 1, chains not clamped", lambda: free(interval=1), {}),
     "long-thesis-K1": Recipe("thesis, K = 1, chains of 100 steps", lambda: thesis(1, 100), THESIS_LOOP),
     "long-default-K10": Recipe("default, K = 10, chains of 100 steps", lambda: pinned(short_run(100)), {}),
     "thesis-K50": Recipe("thesis, K = 50", lambda: thesis(50), THESIS_LOOP),

@@ -7,7 +7,8 @@ activation of a network        leaky ReLU            SiLU
 spectral normalization         yes                   no
 Gaussian base term             no                    yes
 kernel of the chains           30 Langevin steps,    50 MALA steps at T = 1,
-                               α = 1, σ = 0.005      step size adapted
+                               α = 1, σ = 0.005,     step size adapted
+                               in [−1, 1]
 where chains start             rejuvenated buffer    reweighted buffer if the
                                                      kernel is exact and the
                                                      energy not conditional,
@@ -76,7 +77,10 @@ IMAGES = Defaults(
     activation="leaky_relu",
     spectral_norm=True,
     base=False,
-    sampler={"class_path": "adance.Langevin", "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005}},
+    sampler={
+        "class_path": "adance.Langevin",
+        "init_args": {"steps": 30, "step_size": 1.0, "noise_std": 0.005, "bounds": [-1.0, 1.0]},
+    },
     rejuvenation=0.25,
     interval=10,
     ratio_temperature=None,

@@ -153,7 +153,7 @@ def test_flags_come_back_when_the_energy_fails():
 def test_default_samplers():
     image, vector = (resolve_sampler(None, Setting(shape, 8)) for shape in ((1, 8, 8), (5,)))
     assert isinstance(image, Langevin)
-    assert (image.steps, image.step_size, image.noise_std, image.bounds) == (30, 1.0, 0.005, None)
+    assert (image.steps, image.step_size, image.noise_std, tuple(image.bounds)) == (30, 1.0, 0.005, (-1, 1))
     assert isinstance(vector, MALA)
     assert (vector.steps, vector.temperature) == (50, 1.0)
 

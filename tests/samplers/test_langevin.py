@@ -97,6 +97,22 @@ def test_positions_stay_within_bounds(generator):
     assert (seen.min(), seen.max()) == (-0.5, 0.25)
 
 
+def test_the_gradient_s_norm_leaves_out_what_pushes_against_the_bounds(generator):
+    slopes = torch.tensor([3.0, -4.0, 12.0])
+
+    def slope(x):
+        return x @ slopes
+
+    # at the lower bound the first axis cannot move, and the last only by 0.1 of the 1.2 of its gradient step
+    x = torch.tensor([[-1.0, 0.0, -0.9], [0.0, 0.0, 0.5]])
+    kernel = Langevin(1, 0.1, noise_std=0.5, bounds=(-1.0, 1.0))
+    _, info = kernel.step(slope, kernel.init(slope, x), generator)
+    expected = torch.tensor([math.hypot(4.0, 1.0), 13.0])
+    assert torch.allclose(info.gradient_norm, expected, rtol=1e-5)
+    free = Langevin(1, 0.1, noise_std=0.5)
+    assert torch.allclose(free.step(slope, free.init(slope, x), generator)[1].gradient_norm, torch.tensor(13.0))
+
+
 def test_temperature_and_noise_follow_from_each_other():
     assert Langevin(step_size=0.1, noise_std=0.2).temperature == pytest.approx(0.2)
     assert Langevin(step_size=1.0, noise_std=0.005).temperature == pytest.approx(1.25e-5)
