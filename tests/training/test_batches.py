@@ -100,7 +100,7 @@ def test_what_does_not_fit_the_data_is_refused(pictures):
     vectors = Dataset("rows", "vector", rows, rows, Standardize.fit(rows))
     with pytest.raises(InputError, match="pictures has 50 training rows, fewer than one batch of 51"):
         batches(pictures, batch_size=51)
-    with pytest.raises(InputError, match="fewer than one batch of 52"):
+    with pytest.raises(InputError, match="fewer than one batch of 52 in 2 processes; use a smaller batch_size"):
         batches(pictures, 0, 2, batch_size=26)
     with pytest.raises(InputError, match="rows has none"):
         batches(vectors, dequantize=True)

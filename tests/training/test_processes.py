@@ -180,6 +180,22 @@ def test_a_checkpoint_that_lacks_a_process_is_refused(tmp_path):
         Trainer.resume(folder, points(), device="cpu", show_progress=False)
 
 
+def train_with_batch_norm(folder):
+    energy = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 1))
+    options = {"device": "cpu", "show_progress": False, "allow_batch_norm": True}
+    try:
+        Trainer(energy, NCE(), points(), Settings(**SETTINGS), folder, **options)
+    except InputError as error:
+        return str(error)
+
+
+def test_batch_normalization_is_refused_in_several_processes(tmp_path):
+    said = together(train_with_batch_norm, tmp_path / "run", folder=tmp_path)
+    assert said[0] == said[1]
+    assert said[0].endswith("use another normalization, or train in one process")
+    assert not (tmp_path / "run").exists()
+
+
 def diverge(folder):
     try:
         train("bad", folder, 20)

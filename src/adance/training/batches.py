@@ -23,8 +23,8 @@ class Batches:
         self.rows_per_step = settings.batch_size * of
         if len(data.train) < self.rows_per_step:
             raise InputError(
-                f"{data.name} has {len(data.train)} training rows, fewer than one batch of {self.rows_per_step}; "
-                "use a smaller batch_size"
+                f"{data.name} has {len(data.train)} training rows, fewer than one batch of {self.rows_per_step}"
+                f"{f' in {of} processes' if of > 1 else ''}; use a smaller batch_size"
             )
         self.level_width = data.transform.level_width if settings.dequantize else 0.0
         if self.level_width is None:
