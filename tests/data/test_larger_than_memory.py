@@ -56,6 +56,8 @@ def same(lazy, data):
         assert tuple(one.shape) == tuple(other.shape)
         assert torch.equal(one[:], other)
         assert content_key(one) == content_key(other)
+        for index in (0, -1, slice(1, -1, 2), torch.tensor([-1, 0]), other.flatten(1)[:, 0] == other.flatten(1)[0, 0]):
+            assert torch.equal(one[index], other[index])
         rows = torch.randperm(len(other))[:7]
         x, y = lazy.batch(rows, split), data.batch(rows, split)
         assert torch.equal(x, y)

@@ -1,9 +1,12 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adance.data import load_data, load_for_model, read_table
+from adance.commands.sample import _write_table
+from adance.data import Identity, load_data, load_for_model, read_table
 from adance.errors import InputError
 
 
@@ -121,6 +124,13 @@ def test_any_text_loads_or_is_refused_in_one_line(tmp_path, text):
     assert "\n" not in message
     if data is not None:
         assert data.batch(torch.arange(len(data.train))).isfinite().all()
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "b"], ["0", "1"]])
+def test_samples_are_written_as_a_table_that_is_read(tmp_path, columns):
+    model, rows = SimpleNamespace(data={"columns": columns}, transform=Identity()), torch.randn(5, 2)
+    _write_table(model, rows, tmp_path / "x.csv")
+    assert torch.equal(read_table(tmp_path / "x.csv").train, rows.double())
 
 
 @pytest.mark.parametrize("text", ["0,1\n2,3\n4,5\n", "0,1,2\n5,6,7\n8,9,4\n"])

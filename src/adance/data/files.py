@@ -94,7 +94,7 @@ def _check_header(file: IO[bytes], length: int, name: str) -> int:
 
 
 def memory() -> int:
-    """Bytes of memory of this machine; 16 GiB where the system does not tell."""
+    """Bytes of memory of this machine; 16 GiB if the system does not say."""
     if not hasattr(os, "sysconf"):
         return 2**34
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -38,10 +38,15 @@ class LazyRows:
         """The number of rows."""
         return self.shape[0]
 
-    def __getitem__(self, rows: Tensor | slice) -> Tensor:
-        """The rows ``(B, *event)`` with the indices ``rows`` ``(B,)``."""
+    def __getitem__(self, rows: Tensor | slice | int) -> Tensor:
+        """The rows ``(B, *event)`` with the indices ``rows`` ``(B,)``, or one row ``(*event)``, as of a tensor."""
+        if isinstance(rows, int):
+            return self[torch.tensor([rows])][0]
         if isinstance(rows, slice):
-            rows = torch.arange(*rows.indices(len(self)))
+            first, stop, step = rows.indices(len(self))
+            rows = torch.arange(first, max(first, stop), step)
+        elif rows.dtype == torch.bool:
+            rows = rows.nonzero().flatten()
         return self.read(rows if self.order is None else self.order[rows])
 
 
