@@ -179,8 +179,8 @@ class AdaNCE(_Adaptive):
         interval: K, optimizer steps between snapshots; ``auto`` takes a new snapshot when little is left to learn from
             the last one, see :class:`~adance.noises.Snapshot`. By default 10 for images, ``auto`` for reweighted
             chains, 50 for other vectors.
-        ratio_temperature: Temperature T of the log-ratio. ``auto`` is a fifth of the energy that one step of a Langevin
-            chain descends, at least 0.005. By default the chains' temperature if they are reweighted or ``center`` is
+        ratio_temperature: Temperature T of the log-ratio. ``auto`` is the energy that one step of a Langevin chain
+            descends, at least 0.005. By default the chains' temperature if they are reweighted or ``center`` is
             off; otherwise ``auto`` for images (0.005 for other kernels than Langevin), and 0.01 times the chains'
             temperature for vectors. The thesis uses 1.
         margin: Fixed δ, in units of energy, instead of the fitted c. By default 0, or 0.01 if ``center`` is off and

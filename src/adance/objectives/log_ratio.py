@@ -15,11 +15,8 @@ from adance.numbers import check_real
 Constant = Literal["none", "learned", "centered", "margin"]
 RatioTemperature = float | Literal["auto"]
 
-DESCENT_SHARE = 0.2
-"""With ``auto``, T in units of the energy that one step of the noise's chains descends."""
-
 BOUNDS = 0.005, 10.0
-"""Smallest and largest T with ``auto``. A small MLP needs the lower one, where a fifth of the descent is less."""
+"""Smallest and largest T with ``auto``."""
 
 
 def check_ratio_temperature(temperature: object) -> None:
@@ -38,8 +35,8 @@ class LogRatio(Configurable, nn.Module):
     If the energies are not normalized, r lacks ``log(Z_θ/Z_n)``; c takes its place.
 
     Args:
-        temperature: T ≥ 0; at 0 the loss is its limit for T → 0. ``auto``: a fifth of the energy that one step of the
-            noise's chains descends, at least 0.005, so that T follows the scale of the energy; see :meth:`follow`.
+        temperature: T ≥ 0; at 0 the loss is its limit for T → 0. ``auto``: the energy that one step of the noise's
+            chains descends, at least 0.005, so that T follows the scale of the energy; see :meth:`follow`.
         constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c minimizes the loss of the
             batch, without a gradient; with several processes, of their joined batch. ``margin``: c = δ/T: the loss
             lowers E_θ on data until it is δ below E_n, and raises it on noise only where it is more than δ below E_n.
@@ -68,7 +65,7 @@ class LogRatio(Configurable, nn.Module):
     def follow(self, descent: float | None) -> None:
         """With ``auto``, set T for noise whose chains descend by ``descent`` in one step."""
         if self.adaptive and descent is not None and math.isfinite(descent):
-            self.temperature = min(max(DESCENT_SHARE * descent, BOUNDS[0]), BOUNDS[1])
+            self.temperature = min(max(descent, BOUNDS[0]), BOUNDS[1])
 
     def forward(self, d: Tensor, n: int, contrast: Contrast) -> Tensor:
         """``T·r`` ``(B + M,)`` without the margin, from ``d = E_n − E_θ`` of ``n`` = B data followed by noise."""
