@@ -115,7 +115,7 @@ def test_a_wrong_value_in_a_sweep_names_the_file(key, value, swept, adance, tmp_
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"m": [{"name": 3, "value": 1}]}', '{"m": [{"name": "a", "value": "x"}]}']
+    "content", ["{", "[]", '{"m": [{"name": 3, "value": 1}]}', '{"m": [{"name": "a", "value": [1]}]}']
 )
 def test_a_broken_evaluation_is_not_dropped_in_silence(content, adance, trained_run):
     (trained_run / "evaluation.json").write_text(content)

@@ -110,5 +110,5 @@ def read_evaluation(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]
     lists = [value for value in held.values() if isinstance(value, list)]
     rows = [row for rows in lists for row in rows if isinstance(row, dict) and {"name", "value"} <= row.keys()]
     for row in rows:
-        check_types(row, {"name": str, "samples": str | None, "value": float | None}, path)
+        check_types(row, {"name": str, "samples": str | None, "value": float | str | None}, path)
     return held, rows

@@ -115,7 +115,7 @@ class RunFolder:
         for part in ("energy", "objective"):
             if not (
                 isinstance(config[part], dict)
-                and isinstance(config[part].get("class_path"), str)
+                and isinstance(config[part].get("class_path", ""), str)
                 and isinstance(config[part].get("init_args"), dict | None)
             ):
                 raise InputError(f"{self.path / 'config.yaml'}: {part} must have a class_path and init_args")
