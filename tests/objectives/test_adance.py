@@ -251,7 +251,7 @@ def test_it_is_a_contrast_times_a_noise():
     one = AdaNCE(chain(), interval=3, buffer=50).build(energy, x, generator=seed(1))
     site = Site(energy, x, Setting(SHAPE, 8), seed(1), None, ChainOptions())
     noise = SnapshotRecipe(chain(), "rejuvenated", 0.25, 3, 8, 50).build(site)
-    two = Contrastive(Logistic(), noise, LogRatio(0.005, "centered"))
+    two = Contrastive(Logistic(), noise, LogRatio("auto", "centered"))
     assert one.loss(energy, x, seed()).value == two.loss(energy, x, seed()).value
 
 

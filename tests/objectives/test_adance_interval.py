@@ -159,7 +159,7 @@ def test_a_given_interval_is_kept_to():
 
 @pytest.mark.parametrize("interval", [0, -3, 5.0, math.nan, True, [5], "5"])
 def test_an_interval_is_a_whole_number_or_auto(interval):
-    with pytest.raises(InputError, match="interval must be a number of optimizer steps"):
+    with pytest.raises(InputError, match="interval must be"):
         AdaNCE(interval=interval)
 
 

@@ -183,7 +183,7 @@ def test_a_margin_and_a_fitted_constant_are_refused_together():
 def test_automatic_temperature_is_the_energy_that_one_chain_step_descends():
     energy, x = MLP(SHAPE, [8], spectral_norm=False).double(), DATA[:8].double()
     with torch.no_grad():
-        energy.net[-1].weight.mul_(20)
+        energy.net[-1].weight.mul_(5)
     objective = built(energy, x, interval=5)
     for step in (1, 2):
         out = objective.loss(energy, x, seed())
