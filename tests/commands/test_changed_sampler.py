@@ -7,6 +7,7 @@ from adance.sweeps import SweepFolder
 
 OPTIONS = "--energy.hidden [4] --objective.pool 16 --objective.buffer 32 --batch_size 16 --steps 2 --device cpu --quiet"
 NAMED = "--objective.sampler Langevin --objective.sampler.noise_std 0.005 --objective.sampler.steps 3"
+NAMED += " --objective.sampler.bounds [-1,1]"
 
 
 def sampler_of(run):
