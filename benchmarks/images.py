@@ -88,7 +88,7 @@ def main() -> None:
             for name in args.only.split(","):
                 measure(name, int(seed), args)
     for path in sorted(RESULTS.glob("*.json")):
-        print(table(json.loads(path.read_text())))
+        print(table(json.loads(path.read_text(encoding="utf-8"))))
 
 
 def measure(name: str, seed: int, args: argparse.Namespace) -> None:
@@ -125,7 +125,7 @@ def measure(name: str, seed: int, args: argparse.Namespace) -> None:
         run.sample(args.n, steps=CHAIN * max(LAST_FACTORS if last else FACTORS), callback=look)
         logged = {key: rows[step][key] for key in ("seconds", "energy_gradients", *LOGGED) if key in rows[step]}
         kept["steps"].append({"step": step, "frechet": found, **logged})
-        (RESULTS / f"{label}.json").write_text(json.dumps(kept) + "\n")
+        (RESULTS / f"{label}.json").write_text(json.dumps(kept) + "\n", encoding="utf-8")
 
 
 def train(recipe: Recipe, data: adance.Dataset, folder: Path, seed: int, args: argparse.Namespace) -> None:

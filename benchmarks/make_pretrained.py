@@ -34,7 +34,7 @@ def main() -> None:
     config = run.config | ({"data": args.data} if args.data else {})
     into.create(config, run.folder.read_data_description())
     rows = [row for row in run.folder.read_metrics() if row["step"] <= run.step]
-    into.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    into.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     checkpoint = into.checkpoint(run.step)
     checkpoint.mkdir(parents=True)
     shutil.copy(run.folder.checkpoint(run.step) / "state.json", checkpoint)

@@ -19,7 +19,10 @@ def test_resuming(adance, trained_run, tmp_path, bytes_under):
     for argv, message in [
         (("empty",), "empty is not a run folder: it has no config.yaml"),
         (("nope",), "nope is not a run folder"),
-        (("run", "--lr", "0.1"), "--lr cannot change when resuming. Allowed: --device, --patience, --profile, --quiet, --resume"),
+        (
+            ("run", "--lr", "0.1"),
+            "--lr cannot change when resuming. Allowed: --device, --patience, --profile, --quiet, --resume",
+        ),
         (("run", "--energy.hidden=[4]", "--data", "moons"), "--data, --energy.hidden cannot change"),
         (("run", "--out", "other"), "--out cannot change"),
         (("run", "--config", "run/config.yaml"), "--config cannot change"),

@@ -45,17 +45,17 @@ class ArrayFile:
             return {"": self._map()}
         arrays, key = {}, ""
         try:
-            with ZipFile(self.path) as file:
-                total = sum(file.getinfo(self.members[name]).file_size for name in names)
+            with ZipFile(self.path) as archive:
+                total = sum(archive.getinfo(self.members[name]).file_size for name in names)
                 if total > memory():
                     raise InputError(
                         f"{self.path}: unpacks to {total:,} bytes, more than this machine's memory of {memory():,}: "
                         "save the rows as .npy, which is read row by row"
                     )
                 for key in names:
-                    with file.open(self.members[key]) as member:
-                        _check_header(member, file.getinfo(self.members[key]).file_size, where(self.path, key))
-                    with file.open(self.members[key]) as member:
+                    with archive.open(self.members[key]) as member:
+                        _check_header(member, archive.getinfo(self.members[key]).file_size, where(self.path, key))
+                    with archive.open(self.members[key]) as member:
                         arrays[key] = npy.read_array(member, allow_pickle=False)
         except Exception as error:
             raise _unreadable(self.path, key, error) from None
