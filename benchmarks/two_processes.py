@@ -51,7 +51,9 @@ def rate(processes: int, batch: int, first: int, steps: int) -> float:
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
         command = [sys.executable, *launcher, __file__, "--train", *arguments]
         subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-        rows = [json.loads(line) for line in Path(folder, "run", "metrics.jsonl").read_text().splitlines()]
+        rows = [
+            json.loads(line) for line in Path(folder, "run", "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        ]
     seconds = {row["step"]: row["seconds"] for row in rows}
     return steps / (seconds[first + steps] - seconds[first])
 
@@ -74,8 +76,8 @@ def main() -> None:
     one, two = (statistics.median(found) for found in rates.values())
     row = {"batch": args.batch, "first": args.first, "steps": args.steps, "one": one, "two": two, "ratio": two / one}
     print(json.dumps(row))
-    rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    RESULTS.write_text(json.dumps([*rows, row], indent=1) + "\n")
+    rows = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+    RESULTS.write_text(json.dumps([*rows, row], indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
