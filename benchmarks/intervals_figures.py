@@ -16,8 +16,9 @@ REFERENCE, LONGER = "thesis-K1", "long-"
 """The recipe that others are compared with, and how names of those with chains of 100 steps begin."""
 
 DRAWN = (
-    *(REFERENCE, "default-K1", "budget-K1", "auto-T-K10"),
-    *("default-K10", "default-K50", "default-auto", "finish-K20"),
+    REFERENCE,
+    *("clamped-K1", "clamped-budget-K1", "clamped-K10", "clamped-K50", "clamped-K200", "clamped-auto"),
+    "auto-T-K10",
 )
 """Recipes in the picture."""
 
