@@ -177,7 +177,8 @@ def _is_dotted(path: str) -> bool:
 
 
 def _is_concrete(found: type, kind: type) -> bool:
-    return kind in found.__mro__ and not inspect.isabstract(found)
+    concrete = not (inspect.isabstract(found) or getattr(found, "_is_protocol", False))
+    return kind in found.__mro__ and concrete
 
 
 def _room(kind: type) -> str:

@@ -89,7 +89,7 @@ class ContrastiveRecipe(TwoParts):
     """
 
     contrast: Contrast
-    noise: NoiseName | NoiseRecipe = "gaussian"
+    noise: NoiseLike = "gaussian"
     learn_log_z: bool = False
     normalize: bool = True
     energy_penalty: float = 0.0
@@ -120,7 +120,7 @@ class NCE(TwoParts):
         InputError: ``noises`` is below 1, ``energy_penalty`` below 0, or ``noise`` unknown.
     """
 
-    noise: NoiseName | NoiseRecipe = "gaussian"
+    noise: NoiseLike = "gaussian"
     noises: int = 1
     learn_log_z: bool = True
     normalize: bool = True
@@ -156,7 +156,7 @@ class BRM(TwoParts):
     """
 
     psi: Psi | Bregman = "kl"
-    noise: NoiseName | NoiseRecipe = "gaussian"
+    noise: NoiseLike = "gaussian"
     noises: int = 1
     learn_log_z: bool = True
     normalize: bool = True
@@ -193,7 +193,7 @@ class RankingNCE(TwoParts):
             positive numbers that sum to 1.
     """
 
-    noise: NoiseName | NoiseRecipe = "gaussian"
+    noise: NoiseLike = "gaussian"
     noises: int = 10
     probabilities: Sequence[float] | Literal["equal"] = "equal"
     normalize: bool = True
