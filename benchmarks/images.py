@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 import adance
 from adance.evaluation import extract, find_extractor, frechet_distance, load_reference
+from adance.plot import save_grid
 from adance.training.run_folder import RunFolder
 
 RESULTS = Path(__file__).parent / "results" / "images"
@@ -120,7 +121,7 @@ def measure(name: str, seed: int, args: argparse.Namespace) -> None:
             if steps % CHAIN == 0 and steps // CHAIN in LAST_FACTORS:
                 found[str(steps)] = frechet_distance(reference, extract(extractor, x.clamp(-1, 1)))
             if last and steps == 2 * CHAIN:
-                adance.plot.save_grid(x[:64], RESULTS / f"{label}.png")
+                save_grid(x[:64], RESULTS / f"{label}.png")
 
         run.sample(args.n, steps=CHAIN * max(LAST_FACTORS if last else FACTORS), callback=look)
         logged = {key: rows[step][key] for key in ("seconds", "energy_gradients", *LOGGED) if key in rows[step]}

@@ -2,8 +2,8 @@
 
     python benchmarks/make_pretrained.py RUN NAME [--step best] [--data NAME]
 
-Keeps the config, the description of the data, the metrics and the last picture of samples, and of the checkpoint the
-weights for sampling only, with 16 bits. ``--data`` replaces the path of the data in the config.
+Keeps the config, the description of the data and the metrics, and of the checkpoint the weights for sampling only,
+with 16 bits. ``--data`` replaces the path of the data in the config.
 """
 
 import argparse
@@ -12,9 +12,9 @@ import shutil
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
 
 import adance
+from adance.training.checkpoint import read_state, save_checkpoint
 from adance.training.run_folder import RunFolder
 
 PRETRAINED = Path(__file__).parent.parent / "src" / "adance" / "pretrained"
@@ -35,14 +35,13 @@ def main() -> None:
     into.create(config, run.folder.read_data_description())
     rows = [row for row in run.folder.read_metrics() if row["step"] <= run.step]
     into.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    checkpoint = into.checkpoint(run.step)
-    checkpoint.mkdir(parents=True)
-    shutil.copy(run.folder.checkpoint(run.step) / "state.json", checkpoint)
+    numbers = read_state(run.folder.checkpoint(run.step))
+    del numbers["checksums"]
     weights = run.energy.state_dict()
     narrow = {name: x.half().contiguous() if x.is_floating_point() else x for name, x in weights.items()}
-    save_file(narrow, checkpoint / "average.safetensors")
-    into.samples.mkdir()
-    adance.plot.save_grid(run.sample(64), into.samples / f"{run.step:08d}.png")
+    save_checkpoint(into.checkpoint(run.step), {"average": narrow}, numbers)
+    for file in into.checkpoint(run.step).iterdir():
+        file.chmod(0o644)
     worst = max(float((x - narrow[name].float()).abs().max()) for name, x in weights.items())
     size = sum(file.stat().st_size for file in PRETRAINED.rglob("*") if file.is_file())
     print(f"{into.path}: largest change of a weight {worst:.1e}; all pretrained runs have {size / 2**20:.2f} MiB")
