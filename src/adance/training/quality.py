@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from adance.data.dataset import Dataset
+from adance.distributed import any_over_ranks
 from adance.errors import InputError
 from adance.training.run import Run
 from adance.training.run_folder import DISTANCE, RunFolder
@@ -25,13 +26,16 @@ class Quality:
         settings: ``evaluate_every``, ``evaluate_samples``, ``patience`` and ``seed`` are used.
         data: The data.
         make_metric: Makes the distance.
+        main: Whether this process is the one that measures.
 
     Raises:
         InputError: ``evaluate_every`` is positive, but there is no metric.
     """
 
-    def __init__(self, folder: RunFolder, settings: Settings, data: Dataset, make_metric: MakeMetric | None) -> None:
-        self.folder, self.settings = folder, settings
+    def __init__(
+        self, folder: RunFolder, settings: Settings, data: Dataset, make_metric: MakeMetric | None, main: bool
+    ) -> None:
+        self.folder, self.settings, self.main = folder, settings, main
         self.metric: Metric | None = None
         if settings.evaluate_every:
             if make_metric is None:
@@ -45,12 +49,22 @@ class Quality:
         """Whether samples are measured after ``step``."""
         return self.settings.evaluate_every > 0 and step % self.settings.evaluate_every == 0
 
-    def measure(self, run: Run) -> dict[str, float]:
-        """The distance of the samples of ``run``, by its name."""
-        return {} if self.metric is None else {DISTANCE: self.metric(run)}
+    def measure(self, make_run: Callable[[], Run]) -> dict[str, float]:
+        """The distance of the run's samples, by its name; nothing in a process that does not measure."""
+        return {DISTANCE: self.metric(make_run())} if self.metric is not None and self.main else {}
 
-    def has_stalled(self) -> bool:
-        """Whether none of the last ``patience`` distances is below all earlier ones."""
+    def has_stalled(self, step: int, say: Callable[[str], None]) -> bool:
+        """Whether none of the last ``patience`` distances, the last one at ``step``, is below all earlier ones.
+
+        Args:
+            step: The number of steps done.
+            say: Called with a line about it if so.
+        """
         patience = self.settings.patience
-        found = self.folder.distances() if patience else {}
-        return len(found) > patience and min(list(found.values())[-patience:]) >= min(list(found.values())[:-patience])
+        if not (patience and self.is_due(step)):
+            return False
+        found = list(self.folder.distances().values()) if self.main else []
+        stalled = any_over_ranks(len(found) > patience and min(found[-patience:]) >= min(found[:-patience]))
+        if stalled and self.main:
+            say(f"stopped: no improvement in {patience} evaluations; the best is step {self.folder.best_step()}")
+        return stalled

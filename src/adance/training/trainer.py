@@ -1,6 +1,5 @@
 """The training loop."""
 
-import dataclasses
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,9 +16,8 @@ from adance.energies.conditional import given, takes_condition
 from adance.energies.energy import refuse_batch_norm, unwrap
 from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Recipe, Setting
-from adance.randomness import fork_rng
 from adance.training.batches import Batches
-from adance.training.config import data_of, energy_of, in_config, make_config, objective_of, settings_of
+from adance.training.config import make_config
 from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
 from adance.training.devices import claim_folder, make_accelerator, track_into
 from adance.training.ema import WeightAverage
@@ -29,11 +27,12 @@ from adance.training.optimizers import Optimizers
 from adance.training.profile import Profile
 from adance.training.quality import MakeMetric, Quality
 from adance.training.rank_state import share_first_state
+from adance.training.read_run import read_run
 from adance.training.reporter import Reporter
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
 from adance.training.run_picture import has_picture
-from adance.training.schedule import warn_of_long_warmup, warn_of_new_steps
+from adance.training.schedule import warn_of_long_warmup
 from adance.training.settings import Settings
 from adance.training.speed import chain_options
 from adance.training.state import TrainingState
@@ -105,7 +104,7 @@ class Trainer:
             self.reporter = Reporter(
                 self.folder, data, self.settings, self.accelerator, tracked=bool(trackers), shown=show_progress
             )
-            self.quality = Quality(self.folder, self.settings, data, metric)
+            self.quality = Quality(self.folder, self.settings, data, metric, self.accelerator.is_main_process)
             self._set_up(energy.to(self.device), objective)
         except BaseException:
             if out is None:
@@ -138,21 +137,12 @@ class Trainer:
             InputError: The folder holds no run, or the parts do not fit the run.
         """
         run_folder = RunFolder(folder)
-        config = run_folder.read_config()
-        asked = {"steps": steps, "patience": patience}
-        changed: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-        with in_config(run_folder.path):
-            before = settings_of(config)
-        settings = dataclasses.replace(before, **changed)
-        warn_of_new_steps(before, settings.steps)
-        data = data or data_of(config)
-        with fork_rng(settings.seed), in_config(run_folder.path):
-            energy, objective = energy or energy_of(config, data.event_shape), objective or objective_of(config)
-        trainer = cls(energy, objective, data, settings, folder, _resuming=True, **options)
+        held = read_run(run_folder, data, energy, objective, steps=steps, patience=patience)
+        trainer = cls(held.energy, held.objective, held.data, held.settings, folder, _resuming=True, **options)
         check_same_data(run_folder, trainer.data_description)
         trainer._restore()
-        if changed and trainer.accelerator.is_main_process:
-            run_folder.write_config({**config, **changed})
+        if held.has_changed and trainer.accelerator.is_main_process:
+            run_folder.write_config(held.config)
         return trainer
 
     @property
@@ -191,7 +181,8 @@ class Trainer:
         with interrupt_flag() as interrupted, self.reporter.training(self.step):
             if self.step < self.settings.steps:
                 self.reporter.announce(unwrap(self.energy), self.recipe, self.step)
-            while self.step < self.settings.steps and not self._has_stalled():
+            say = self.reporter.progress.say
+            while self.step < self.settings.steps and not self.quality.has_stalled(self.step, say):
                 out = self._optimize(self.step + 1)
                 self.state.step += 1
                 self.state.seconds = time.monotonic() - began
@@ -292,28 +283,14 @@ class Trainer:
         if step % self.look_every == 0 or at_checkpoint:
             self.guard.stop_if_diverged(self.folder)
         if step % settings.log_every == 0 or due or last:
-            self.reporter.log(out, self.energy, step, self.state.seconds, self._measure_quality() if due else {})
+            with self.profile.part("evaluation"):
+                distance = self.quality.measure(self.run) if due else {}
+            self.reporter.log(out, self.energy, step, self.state.seconds, distance)
         self.reporter.progress.advance(step)
         if at_checkpoint:
             self._checkpoint()
         if settings.sample_every and step % settings.sample_every == 0 and not last:
             self._save_samples()
-
-    def _measure_quality(self) -> dict[str, float]:
-        if not self.accelerator.is_main_process:
-            return {}
-        with self.profile.part("evaluation"):
-            return self.quality.measure(self.run())
-
-    def _has_stalled(self) -> bool:
-        if not (self.settings.patience and self.quality.is_due(self.step)):
-            return False
-        main = self.accelerator.is_main_process
-        stalled = any_over_ranks(main and self.quality.has_stalled())
-        if stalled and main:
-            patience, best = self.settings.patience, self.folder.best_step()
-            self.reporter.progress.say(f"stopped: no improvement in {patience} evaluations; the best is step {best}")
-        return stalled
 
     def _save_samples(self) -> None:
         if self.accelerator.is_main_process and has_picture(self.data_description, unwrap(self.energy)):
