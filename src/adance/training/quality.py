@@ -25,7 +25,7 @@ class Quality:
         folder: The run folder.
         settings: ``evaluate_every``, ``evaluate_samples``, ``patience`` and ``seed`` are used.
         data: The data.
-        make_metric: Makes the distance.
+        make_metric: Makes the metric; needed if ``evaluate_every`` is positive.
         main: Whether this process is the one that measures.
 
     Raises:
@@ -50,7 +50,7 @@ class Quality:
         return self.settings.evaluate_every > 0 and step % self.settings.evaluate_every == 0
 
     def measure(self, make_run: Callable[[], Run]) -> dict[str, float]:
-        """The distance of the run's samples, under its name in ``metrics.jsonl``; empty if this process does not measure."""
+        """The distance of samples by its name in ``metrics.jsonl``; empty in processes that do not measure."""
         return {DISTANCE: self.metric(make_run())} if self.metric is not None and self.main else {}
 
     def has_stalled(self, step: int, say: Callable[[str], None]) -> bool:
