@@ -29,7 +29,7 @@ test-clusters: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,dask]'
 	$(BIN)/pytest -m cluster
 
-# Runs that are killed a hundred times, full disks, damaged files, odd surroundings: `make test` has a sample of them.
+# Slow robustness tests: killed runs, full disks, damaged files, unusual environments. `make test` runs some of them.
 hardening: setup
 	$(BIN)/pytest -m hardening -n 2
 

@@ -1,12 +1,12 @@
-"""Images with convolutional energies: distance of samples along training, by recipe.
+"""Images with convolutional energies: distance of samples during training, by recipe.
 
     python benchmarks/images.py --data mnist.npz --only A-K10,A-K1 [--seeds 0] [--steps 3000] [--every 500]
     python benchmarks/images.py --table
 
 Each run trains in its own folder under ``--runs`` and can be stopped and started again. After training, checkpoints are
 evaluated: the Fréchet distance of ``--n`` samples from held-out images, in the features of a classifier of the labels
-(or those of ``--features``), after as many steps of a chain as in training, 2, 4 and, for the last checkpoint, 10
-times. One JSON file a run in benchmarks/results/images; a picture of 64 samples, the first ones, next to it.
+(or those of ``--features``), for chains as long as in training, 2 and 4 times as long and, for the last checkpoint, 10
+times as long. Each run writes a JSON file to benchmarks/results/images, and a picture of its first 64 samples.
 """
 
 import argparse
@@ -74,14 +74,14 @@ RECIPES = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="a labeled set of images, by name or file")
-    parser.add_argument("--only", default="A-K10", help=f"recipes, by commas, of {', '.join(RECIPES)}")
+    parser.add_argument("--only", default="A-K10", help=f"recipes, separated by commas: {', '.join(RECIPES)}")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--every", type=int, default=500, help="steps between evaluated checkpoints")
     parser.add_argument("--n", type=int, default=500, help="samples of each evaluation")
     parser.add_argument("--features", help="features other than the classifier's, as for adance evaluate")
     parser.add_argument("--runs", default="runs/images", help="where run folders are kept")
-    parser.add_argument("--table", action="store_true", help="only print what is there")
+    parser.add_argument("--table", action="store_true", help="only print the stored results")
     args = parser.parse_args()
     torch.set_flush_denormal(True)
     if not args.table:
@@ -144,7 +144,7 @@ def train(recipe: Recipe, data: adance.Dataset, folder: Path, seed: int, args: a
 
 
 def table(kept: dict[str, Any]) -> str:
-    """Markdown of one run along training."""
+    """A Markdown table of one run during training."""
     about = (
         f"{kept['name']}: {kept['title']}, {kept['weights']:,} weights, {kept['features']}; floor {kept['floor']:.2f}"
     )

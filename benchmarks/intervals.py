@@ -4,13 +4,13 @@
     python benchmarks/intervals.py --quick
 
 Trains by every recipe below on a labeled set of images and measures Fréchet distances of 1,000 fresh samples to the
-held-out images, in a classifier's features, along training. Recipes differ in how long a chain from noise should be: it
-is looked at after 30 to 300 steps. The quality is the distance at the best of these lengths, in the mean of the last
-three evaluations. One JSON file a run in benchmarks/results/intervals, so an interrupted study resumes where it
-stopped. At the end tables of the digits and of mnist14 (what benchmarks/mnist14.py writes) go into
+held-out images, in a classifier's features, during training. Recipes differ in how long a chain from noise should be,
+so distances are measured after 30 to 300 steps. The quality is the distance at the best of these lengths, in the mean
+of the last three evaluations. One JSON file a run in benchmarks/results/intervals, so an interrupted study resumes
+where it stopped. At the end tables of the digits and of mnist14 (what benchmarks/mnist14.py writes) go into
 docs/long-intervals-appendix.md, with a bootstrap 90 % interval of the quality relative to the thesis's K = 1, and a
-picture of quality against gradients next to it. ``--quick``: 2,000 steps of five recipes, one seed;
-nothing kept but a picture next to the results.
+picture of quality against gradients next to it. ``--quick``: 2,000 steps of five recipes, one seed; nothing kept but a
+picture next to the results.
 """
 
 import argparse
@@ -65,12 +65,12 @@ def thesis(interval: int, steps: int = 30) -> adance.AdaNCE:
 
 
 def pinned(sampler: adance.Langevin | None = None, **settings: Any) -> adance.AdaNCE:
-    """As the default was when these recipes were run: T_r was 0.005 for all images, and chains were not clamped."""
+    """The default, but with T_r = 0.005 and chains that are not clamped to [−1, 1]."""
     return adance.AdaNCE(sampler or short_run(), ratio_temperature=0.005, **settings)
 
 
 def free(**settings: Any) -> adance.AdaNCE:
-    """The default but for its chains, which are not clamped to [−1, 1]."""
+    """The default, but with chains that are not clamped to [−1, 1]."""
     return adance.AdaNCE(short_run(), **settings)
 
 
@@ -197,7 +197,7 @@ def keep(name: str, source: str, seed: int) -> None:
 
 
 def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
-    """Quality along training, and what it cost."""
+    """Quality during training, and what it cost."""
     torch.set_num_threads(1)
     data, recipe = adance.load_data(source), RECIPES[name]
     judge = Judge(data)
@@ -217,7 +217,7 @@ def train(name: str, source: str, seed: int, steps: int) -> dict[str, Any]:
         found = []
         for share in SHARES:
             until = round(share * EVALUATIONS) * every
-            # chains of training differ between recipes; those that a run is judged by differ at most in their bounds
+            # recipes train with different chains, but the chains that evaluate a run differ at most in their bounds
             run = adance.load(out, step=until)
             run = replace(run, kernel=short_run(bounds=getattr(run.kernel, "bounds", None)))
             cost = {"gradients": spent[until]["energy_gradients"], "seconds": spent[until]["seconds"]}

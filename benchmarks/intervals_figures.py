@@ -156,7 +156,7 @@ def relative(best: Sequence[float], reference: Sequence[float]) -> str:
 
 
 def mean_curve(rows: Rows) -> list[dict[str, float]]:
-    """The mean over seeds of every evaluation along training."""
+    """The mean over seeds of every evaluation during training."""
     curves = [row["curve"] for row in done(rows)]
     return [
         {key: statistics.mean(p[key] for p in points) for key in ("step", "gradients")}
@@ -178,7 +178,7 @@ def cost(rows: Rows, reference: Sequence[float], seconds: float | None) -> tuple
 
 
 def draw(path: Path, by_source: Mapping[str, Mapping[str, Rows]], titles: Mapping[str, str]) -> None:
-    """Quality against energy gradients along training, means over seeds, one panel a set of images."""
+    """Quality against energy gradients during training, means over seeds, one panel a set of images."""
     figure = Figure(figsize=(5.8 * len(by_source), 5.4), layout="constrained")
     axes = figure.subplots(1, len(by_source), squeeze=False)[0]
     for axis, (source, found) in zip(axes, by_source.items(), strict=True):

@@ -1,9 +1,9 @@
-"""Put a finished run into the package, as what ``adance.load_pretrained`` opens.
+"""Copy a finished run into the package, for ``adance.load_pretrained``.
 
     python benchmarks/make_pretrained.py RUN NAME [--step best] [--data NAME]
 
-Keeps the config, the description of the data and the metrics, and of the checkpoint the weights for sampling only,
-with 16 bits. ``--data`` replaces the path of the data in the config.
+Keeps the config, the description of the data, the metrics, and of the checkpoint only the weights for sampling, with
+16 bits. ``--data`` replaces the path of the data in the config.
 """
 
 import argparse
@@ -46,7 +46,9 @@ def main() -> None:
     size = sum(file.stat().st_size for file in PRETRAINED.rglob("*") if file.is_file())
     print(f"{into.path}: largest change of a weight {worst:.1e}; all pretrained runs have {size / 2**20:.2f} MiB")
     if size > MAX_BYTES:
-        raise SystemExit(f"that is more than {MAX_BYTES / 2**20:.0f} MiB")
+        raise SystemExit(
+            f"pretrained runs must have at most {MAX_BYTES / 2**20:.0f} MiB: remove one, or train a smaller model"
+        )
 
 
 if __name__ == "__main__":

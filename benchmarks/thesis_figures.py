@@ -81,7 +81,7 @@ def draw_long_runs(path: Path, sweep: SweepFolder) -> None:
 
 
 def draw_norms(path: Path, sweep: SweepFolder) -> None:
-    """The gradient norm v along training, without and with spectral normalization, as figures 3.2 and 3.3 have it."""
+    """The gradient norm v during training, without and with spectral normalization, as figures 3.2 and 3.3 have it."""
     figure = Figure(figsize=(10, 3.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     for axis, flag, title in zip(panels, ("false", "true"), ("without spectral normalization", "with it"), strict=True):

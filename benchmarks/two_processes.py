@@ -1,4 +1,4 @@
-"""How much faster two processes train than one, at the same joined batch, with one thread each.
+"""How much faster two processes train than one, at the same combined batch, with one thread each.
 
     python benchmarks/two_processes.py [--batch 128] [--first 50] [--steps 100] [--repeats 3]
 
@@ -27,13 +27,13 @@ SHAPE = (1, 28, 28)
 
 
 def images() -> Dataset:
-    """Random images, which cost as much as any."""
+    """Random images, which cost as much as real ones."""
     x = torch.randint(256, (1000, *SHAPE), generator=torch.Generator().manual_seed(0)).to(torch.uint8)
     return Dataset("random", "image", x[:900], x[900:], ImageScale(0, 255, 256, 784))
 
 
 def train(folder: str, rows: int, first: int, steps: int) -> None:
-    """Train in this process, of which there may be several."""
+    """Train in this process, which may be one of several."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     total = first + steps

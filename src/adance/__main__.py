@@ -3,7 +3,8 @@
 import signal
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the command handles it: imports would show a traceback
+    # until the command handles the signal: an interrupted import would show a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import os
 import sys

@@ -32,8 +32,8 @@ log = logging.getLogger("adance")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status.
 
-    0: done, 2: bad input or a file that cannot be written, 3: training diverged, 128 + n: ended by signal n, so 130
-    after Ctrl-C.
+    0: done, 2: bad input or a file that cannot be written, 3: training diverged, 128 + n: ended by signal n (130 after
+    Ctrl-C).
     """
     args = list(sys.argv[1:] if argv is None else argv)
     signals = EndingSignals()
@@ -89,13 +89,13 @@ def _run(name: str, args: list[str], signals: EndingSignals) -> int:
 
 
 def _answer(error: BaseException, signals: EndingSignals) -> tuple[str, int]:
-    """The message and exit status for an error; raises one that is a fault of the program."""
+    """Return the message and exit status for an error; raise it again if it is a bug."""
     from adance.errors import DivergedError, InputError
 
     number = signals.received or signals.waited_for or signal.SIGINT
     if isinstance(error, Interrupted):
         return str(error), 128 + error.number
-    # or the library that was interrupted raised an error of its own
+    # an interrupted library may have raised an error of its own
     if isinstance(error, KeyboardInterrupt) or signals.received is not None:
         return str(Interrupted(number)), 128 + number
     if isinstance(error, (InputError, argparse.ArgumentError)):
@@ -113,14 +113,14 @@ def _answer(error: BaseException, signals: EndingSignals) -> tuple[str, int]:
 
 
 def _reader_gone() -> int:
-    """The program that read the output, such as ``head``, has read all that it wanted."""
+    """End successfully after the program that read the output, such as ``head``, has closed it."""
     _discard_output()
     return DONE
 
 
 def _discard_output() -> None:
-    """Let Python's last flush of standard output succeed."""
-    with suppress(OSError):  # it may have no file, as in tests
+    """Send what is left of standard output to the null device, so that Python's final flush succeeds."""
+    with suppress(OSError):  # standard output may have no file descriptor, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

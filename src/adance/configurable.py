@@ -19,7 +19,7 @@ class Configurable:
     init_args: dict[str, Any]
 
     checks_types: ClassVar[bool] = False
-    """Whether the arguments must be of the types of the constructor's hints."""
+    """Whether arguments are checked against the type hints of the constructor."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Configurable":
         """Make the object and note its arguments (copying calls this with none)."""
@@ -40,10 +40,10 @@ class Configurable:
 
 
 def check_types(made_from: type, args: Mapping[str, Any]) -> None:
-    """Check that the arguments of a class are of the types of its constructor's hints, or the defaults.
+    """Check that each argument of a class has the type of its constructor's hint, or is the default.
 
     Raises:
-        InputError: One is not.
+        InputError: An argument has another type.
     """
     known = parameters(made_from)
     for name, value in args.items():

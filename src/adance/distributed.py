@@ -1,4 +1,4 @@
-"""Several training processes that compute as one, over their joined batch; with one process nothing is sent.
+"""Lets several training processes compute as one over their combined batch; with one process nothing is sent.
 
 Every process must call these functions in the same order. Objectives call them too, so that they compute the same in
 your own data-parallel loop as in the trainer.

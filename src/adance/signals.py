@@ -31,7 +31,7 @@ class EndingSignals:
     written that needs cleaning up, and an exception from within an import can take any form.
 
     Attributes:
-        received: The first signal, which counts even if the library that it interrupted swallowed the exception.
+        received: The first signal, which counts even if the interrupted library swallowed the exception.
         waited_for: A signal that ended training after its step.
     """
 
@@ -70,7 +70,7 @@ def raise_if_received() -> None:
 
 @contextmanager
 def handled_by(handler: Handler, also_ignored: tuple[int, ...] = ()) -> Iterator[None]:
-    """Handle the ending signals by ``handler``; outside the main thread, do nothing.
+    """Handle the ending signals with ``handler``; outside the main thread, do nothing.
 
     Signals that the process was started to ignore, as by ``nohup``, stay ignored unless they are in ``also_ignored``.
     """

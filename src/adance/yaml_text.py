@@ -70,6 +70,6 @@ def as_text(value: Any) -> str:
 
 
 def dump(settings: dict[str, Any], unicode: bool = True) -> str:
-    """Settings as the text of a file; without ``unicode``, other characters than ASCII are escaped."""
+    """Settings as the text of a file; without ``unicode``, non-ASCII characters are escaped."""
     text: str = yaml.dump(settings, Dumper=_Dumper, sort_keys=False, allow_unicode=unicode)
     return text

@@ -235,5 +235,5 @@ def test_lazy_pictures_that_change_are_refused(tmp_path, monkeypatch):
     for size, mode in (((5, 6), "L"), ((6, 5), "RGB")):
         for i in range(3):
             picture(tmp_path / f"{i}.png", size, mode)
-        with pytest.raises(InputError, match=r"\.png: is not the picture that its header promised; was it changed\?"):
+        with pytest.raises(InputError, match=r"\.png: its pixels do not fit its header: was the file changed\?"):
             data.batch(torch.arange(1))

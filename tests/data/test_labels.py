@@ -43,7 +43,7 @@ def test_labels_that_are_refused():
     refused(r"y0: labels are names, but those of the other split are numbers", texts, numbers)
     refused(r"y1: the label of row 1 \(from 0\) is empty", texts, np.array(["a", ""]))
     refused(r"y1: the label of row 0 \(from 0\) is missing", numbers, np.array([None, 3], dtype=object))
-    refused(r"y0: label 'b' of row 1 \(from 0\) is unlike those before", np.array([1, "b"], dtype=object))
+    refused(r"y0: label 'b' of row 1 \(from 0\) differs in type from those before", np.array([1, "b"], dtype=object))
     refused(r"more than 64 bits", np.array([2**70, 1], dtype=object))
     refused(r"y0: labels '1' and '01' are the same number|'01' and '1'", np.array(["1", "01"]))
     refused(r"y0: label nan of row 1 is not a whole number", np.array([1.0, np.nan]))

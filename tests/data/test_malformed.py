@@ -40,7 +40,7 @@ TABLES = {
     "a percentage at the end": ("a,b\n1,5%\n2,3%\n", "column 'b': '5%' is not a number"),
     "thousands": ('a,b\n"1,234",1\n2,3\n', "'1,234' is not a number"),
     "thousands with decimal commas": ("a;b\n1.234,5;1\n2;3\n", "'1.234,5' is not a number"),
-    "commas and points": ("a;b\n1,5;1\n2;3.5\n", "has a decimal comma, but '3.5' in line 3 a decimal point"),
+    "commas and points": ("a;b\n1,5;1\n2;3.5\n", "has a decimal comma, but '3.5' in line 3 has a decimal point"),
     "text among numbers": ("a,b,c\n1,two,3\n4,5,6\n", "line 2, column 'b': 'two' is not a number"),
     "text in one cell of the last column": ("a,b\n1,2\n3,x\n", "line 3, column 'b': 'x' is not a number"),
     "a header with a number": ("a,2\n1,2\n3,4\n", "line 1, column 1: 'a' is not a number"),
@@ -106,7 +106,7 @@ ARRAYS = {
     "an unknown type": (promise("(2, 3)", "<q9"), "descr is not a valid dtype descriptor"),
     "a negative shape": (promise("(-2, 3)"), "cannot be read as a NumPy array"),
     "a cut array": (npy(BYTES)[:-1], "600 bytes, but only 599 follow"),
-    "an array of a terabyte": (promise("(1000000, 1000000)"), "promises shape (1000000, 1000000) of uint8"),
+    "an array of a terabyte": (promise("(1000000, 1000000)"), "says shape (1000000, 1000000) of uint8"),
     "a shape beyond 64 bits": (promise("(2**40, 2**40)".replace("2**40", str(2**40))), "but only 100 follow"),
     "a shape that wraps to nothing": (promise(f"({2**32}, {2**32})"), "but only 100 follow"),
     "objects": (npy(np.array([[1, "a"]], dtype=object), allow_pickle=True), "pickled objects are not loaded"),
@@ -314,7 +314,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 def test_a_share_that_a_test_split_makes_useless_is_said(tmp_path):
     np.savez(tmp_path / "split.npz", x=ROWS, x_test=ROWS[:7])
-    with pytest.warns(UserWarning, match=r"held_out=0\.3 is not used, since it has a test split"):
+    with pytest.warns(UserWarning, match=r"held_out=0\.3 is not used, since the data have a test split"):
         assert len(load_data(tmp_path / "split.npz", held_out=0.3).test) == 7
 
 

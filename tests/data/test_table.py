@@ -95,7 +95,7 @@ def test_layouts(written, text, rows, labels):
         ("a,b\n1,1_000\n2,2_000\n", ["line 2, column 'b'", "'1_000' is not a number"]),
         ("a,b\n1,\u0661\n2,\u0662\n", ["line 2, column 'b'", "is not a number"]),
         ('a,b\n"1,5","2,5"\n', ["line 2, column 'a'", "'1,5' is not a number"]),
-        ("a;b\n1,5;2.5\n", ["'1,5' in line 2 has a decimal comma, but '2.5' in line 2 a decimal point"]),
+        ("a;b\n1,5;2.5\n", ["'1,5' in line 2 has a decimal comma, but '2.5' in line 2 has a decimal point"]),
         ("a;b\n1.234,5;2\n", ["line 2, column 'a'", "'1.234,5' is not a number"]),
         ("a,class\n1,01\n2,1\n", ["label column 'class'", "'01' and '1' are the same number"]),
         ("a,class\n1,1.0\n2,1\n", ["'1' and '1.0' are the same number"]),

@@ -67,7 +67,7 @@ def test_a_class_chooses_the_output():
 
 @pytest.mark.parametrize("shape", [(1, 7, 8), (1, 8, 129), (64,), (8, 8)])
 def test_other_events_are_refused(shape):
-    with pytest.raises(InputError, match="images \\(C, H, W\\) of 8 to 128 pixels"):
+    with pytest.raises(InputError, match="images \\(C, H, W\\) with sides of 8 to 128 pixels"):
         ResNet(shape)
 
 

@@ -156,13 +156,13 @@ def test_a_label_that_no_training_row_has(data, tmp_path):
     changed = Dataset("classes", "vector", data.train, data.test, Identity(), data.train_labels, rare)
     energy, out = ClassConditionalMLP((1,), 10, (4,)), tmp_path / "run"
     with (
-        pytest.warns(UserWarning, match="no training row has the labels 7 of held-out rows"),
+        pytest.warns(UserWarning, match="held-out rows have labels that no training row has: 7"),
         pytest.warns(UserWarning, match="training rows of 3 of the 10 classes of ClassConditionalMLP"),
     ):
         run = Trainer(energy, MaximumLikelihood(MALA(1)), changed, settings(1), out, show_progress=False).fit()
     assert run.of_class(2).sample(2, steps=1).shape == (2, 1)
     for opened in (run, load(out)):
-        with pytest.raises(InputError, match=r"no training row has class 7, .* classes are 0, 1, 2"):
+        with pytest.raises(InputError, match=r"no training row has class 7, .* use one of 0, 1, 2"):
             opened.of_class(7)
 
 

@@ -1,4 +1,4 @@
-"""Two processes compute what one computes at the joined batch: gradients, weights, triggers, metrics."""
+"""Two processes compute what one computes on the combined batch: gradients, weights, triggers, metrics."""
 
 import os
 

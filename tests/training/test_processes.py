@@ -149,7 +149,7 @@ def test_a_run_of_two_processes_equals_one_of_joined_batches(tmp_path):
 def test_a_run_goes_on_in_another_number_of_processes(tmp_path):
     folder = tmp_path / "run"
     before = together(train, "rejuvenated", folder, 7, folder=tmp_path)
-    with pytest.warns(UserWarning, match="written by 2 processes, and training continues in 1: the chains are dealt"):
+    with pytest.warns(UserWarning, match="training continues in 1: the chains are redistributed"):
         made = Trainer.resume(folder, points(), steps=13, device="cpu", show_progress=False)
     name = next(name for name in before[0]["own"] if name.endswith("buffer.samples"))
     dealt, places = made.objective.state_dict()[name], torch.arange(32)

@@ -160,7 +160,7 @@ def test_broken_checkpoints_are_bad_input(train, tmp_path):
         with pytest.raises(InputError, match=r"cannot read .*average\.safetensors"):
             load(tmp_path / "run")
     average.write_bytes((last / "optimizer.safetensors").read_bytes())
-    with pytest.raises(InputError, match=r"average\.safetensors is damaged: it does not fit its checksum"):
+    with pytest.raises(InputError, match=r"average\.safetensors is damaged: it does not match its checksum"):
         load(tmp_path / "run")
     average.write_bytes(whole)
     for content in ("", "[]", "{}", '{"step": 3}'):

@@ -60,7 +60,7 @@ def test_many_at_once_claim_folders_of_their_own(tmp_path):
 
 def test_a_folder_that_cannot_be_claimed_is_one_line(tmp_path):
     (tmp_path / "runs").write_text("")
-    with pytest.raises(InputError, match=r"cannot write run folders in .*: .*runs is a file, not a folder"):
+    with pytest.raises(InputError, match=r"cannot create a run folder in .*: .*runs is a file, not a folder"):
         RunFolder.claim(tmp_path / "runs", "moons-NCE")
 
 

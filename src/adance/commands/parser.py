@@ -28,7 +28,7 @@ WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 class HelpPrinter(argparse.ArgumentParser):
-    """A parser whose help is an error if it cannot be written, where argparse would ignore that."""
+    """A parser that raises an error if its help cannot be written, which argparse would ignore."""
 
     def print_help(self, file: Any = None) -> None:
         """Print the help."""

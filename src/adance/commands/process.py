@@ -28,7 +28,7 @@ def process_settings(level: int = logging.INFO) -> Iterator[None]:
 def log_level(argv: Sequence[str]) -> int:
     """The level that ``--quiet`` or ``--verbose`` on a command line asks for.
 
-    Of several processes, which launchers number by ``RANK``, all but the first log only errors.
+    With several processes, which launchers number by ``RANK``, all but the first log only errors.
     """
     if os.environ.get("RANK", "0") != "0":
         return logging.ERROR
@@ -48,13 +48,13 @@ class _StderrHandler(logging.Handler):
 
 
 def open_streams() -> bool:
-    """Make standard output and standard error writable with any text; whether there is a standard output.
+    """Make standard output and standard error accept any text, and return whether there is a standard output.
 
-    Characters that the encoding of standard output lacks are replaced. What is logged to a standard error that is
-    closed is lost.
+    Characters that the encoding of standard output lacks are replaced. If standard error is closed, log messages are
+    lost.
     """
     if sys.stderr is None:
-        while (handle := os.open(os.devnull, os.O_RDWR)) < 2:  # files must not get the numbers of standard streams
+        while (handle := os.open(os.devnull, os.O_RDWR)) < 2:  # files must not get the descriptors of standard streams
             pass
         sys.stderr = os.fdopen(handle, "w", encoding="utf-8")
     if sys.stdout is None:
@@ -70,7 +70,7 @@ def log_to_stderr(level: int) -> Iterator[None]:
     handler, level_before, show_before = _StderrHandler(), log.level, warnings.showwarning
     matplotlib = logging.getLogger("matplotlib")
     matplotlib_before = matplotlib.level
-    matplotlib.setLevel(logging.ERROR)  # it says at length that a cache cannot be written, and does without
+    matplotlib.setLevel(logging.ERROR)  # it warns at length if it cannot write its cache, and works without it
     log.addHandler(handler)
     log.setLevel(level)
     warnings.showwarning = _log_warning

@@ -134,7 +134,7 @@ def _write(model: Run, samples: Tensor, out: Path) -> None:
 
 
 def _write_table(model: Run, samples: Tensor, path: Path) -> None:
-    """Write a table that ``--data`` reads: in full precision, with a header if the data have names."""
+    """Write a table that ``--data`` reads: in full precision, with a header if the columns have names."""
     columns = model.data.get("columns")
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

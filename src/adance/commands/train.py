@@ -90,7 +90,7 @@ def _fit(trainer: Trainer) -> Run:
 
 
 def trainer_options(args: Namespace) -> dict[str, Any]:
-    """The options of a trainer, new or resumed."""
+    """The keyword arguments for a new or resumed trainer."""
     shown = {"show_progress": not args.quiet, "profile": args.profile}
     return {"device": args.device, "trackers": args.trackers, "metric": SampleDistance, **shown}
 

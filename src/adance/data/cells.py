@@ -13,14 +13,14 @@ _MISSING = {"", "na", "n/a", "null", "none", "-", "?", "."}
 
 
 def read_cells(path: Path) -> dict[int, list[str]]:
-    """The cells of each row, by the row's line in the file; lines without any cell are left out.
+    """The cells of each row, by its line number in the file; lines without cells are left out.
 
     Tabs separate cells if the first line has any, else semicolons, else commas. Decimal commas between tabs or
     semicolons become points.
 
     Raises:
-        InputError: The file is no table in UTF-8, rows differ in length, decimals are written in two ways, or a line of
-            a table of one column is empty, which could be a missing value.
+        InputError: The file is not a UTF-8 table, rows differ in length, decimal points and commas are mixed, or a
+            table of one column has an empty line, which could be a missing value.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -63,7 +63,7 @@ def _refuse_gaps(path: Path, lines: list[int], found: dict[int, list[str]]) -> N
 
 
 def _replace_decimal_commas(path: Path, lines: dict[int, list[str]]) -> None:
-    """Replace decimal commas by points, with a warning."""
+    """Replace decimal commas with points, and warn."""
     cells = [(line, cell) for line, row in lines.items() for cell in row]
     comma = next(((line, cell) for line, cell in cells if has_decimal_comma(cell)), None)
     if comma is None:
@@ -71,8 +71,8 @@ def _replace_decimal_commas(path: Path, lines: dict[int, list[str]]) -> None:
     point = next(((line, cell) for line, cell in cells if "." in cell and number(cell) is not None), None)
     if point is not None:
         raise InputError(
-            f"{path}: {comma[1]!r} in line {comma[0]} has a decimal comma, but {point[1]!r} in line {point[0]} a "
-            "decimal point: write all numbers in one way"
+            f"{path}: {comma[1]!r} in line {comma[0]} has a decimal comma, but {point[1]!r} in line {point[0]} has "
+            "a decimal point: use one of them in the whole file"
         )
     warnings.warn(f"{path}: commas are read as decimal commas, such as {comma[1]!r} in line {comma[0]}", stacklevel=4)
     for row in lines.values():

@@ -20,7 +20,7 @@ class Dataset(Splits):
         name: name that the set was loaded by.
         kind: "image" for events (C, H, W), "vector" for events (D,).
         train: raw training rows (N, *event); bytes stay uint8 until `batch` asks for them. Rows above 1 GiB from an
-            .npy file or a folder stay on disk: a `LazyRows`, which is a tensor once it is indexed.
+            .npy file or a folder stay on disk, as a `LazyRows` that returns tensors when it is indexed.
         test: raw held-out rows (M, *event).
         transform: raw units to model units, fitted on the training rows alone.
         train_labels: class of each training row (N,) int64, or None.

@@ -21,7 +21,7 @@ class ArrayFile:
     """The arrays of a file, by name; the one of an .npy is called "" and stays on disk.
 
     Raises:
-        InputError: The file is not one of NumPy's.
+        InputError: The file is not a NumPy file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class ArrayFile:
         """The arrays with these names.
 
         Raises:
-            InputError: An array cannot be read, is shorter than its header says, or all do not fit in memory.
+            InputError: An array cannot be read or is shorter than its header says, or the arrays do not fit in memory.
         """
         if not self.zipped:
             return {"": self._map()}
@@ -75,7 +75,7 @@ class ArrayFile:
 
 
 def _check_header(file: IO[bytes], length: int, name: str) -> int:
-    """Check that a file or member of ``length`` bytes holds the values that its header promises; the bytes after them.
+    """Check that a file or member of ``length`` bytes is as long as its header says; return the number of extra bytes.
 
     Raises:
         InputError: It is shorter.
@@ -87,8 +87,8 @@ def _check_header(file: IO[bytes], length: int, name: str) -> int:
     needed, held = math.prod(shape) * dtype.itemsize, length - file.tell()
     if needed > held and not dtype.hasobject:
         raise InputError(
-            f"{name}: its header promises shape {shape} of {dtype}, {needed:,} bytes, but only {held:,} follow: "
-            "the file is cut or broken"
+            f"{name}: its header says shape {shape} of {dtype}, {needed:,} bytes, but only {held:,} follow: "
+            "the file is truncated or corrupt"
         )
     return 0 if dtype.hasobject else held - needed
 
@@ -106,7 +106,7 @@ def where(path: Path, key: str) -> str:
 
 
 def _unreadable(path: Path, key: str, error: Exception) -> InputError:
-    """The error for a file that NumPy, zipfile, zlib, struct or ast failed on; all mean that it is unusable."""
+    """The error for an unusable file, from an error of NumPy, zipfile, zlib, struct or ast."""
     if isinstance(error, InputError):
         return error
     reason = " ".join(str(error).split())

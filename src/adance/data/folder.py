@@ -17,15 +17,15 @@ _SPLITS = {
     "test": ("test", "testing"),
     "val": ("val", "valid", "validation"),
 }
-"""Names of folders that are splits, in any case."""
+"""Folder names that mark splits, in upper or lower case."""
 
 
 def read_folder(path: Path, image_size: int | None = None) -> Splits:
     """Read the pictures of a folder in sorted order; other files and hidden ones are ignored.
 
     The pictures are in the folder itself, or in one sub-folder for each class. Sub-folders train and test (or val) are
-    its splits. If all pictures are gray, C = 1; otherwise all become RGB. Transparent pixels become white. Pictures of
-    more than 1 GiB of pixels are decoded when they are asked for.
+    its splits. If all pictures are gray, C = 1; otherwise all become RGB. Transparent pixels become white. If the
+    pixels take more than 1 GiB, pictures are decoded when they are indexed.
 
     Args:
         path: the folder.
@@ -72,7 +72,10 @@ def _parts(path: Path) -> list[Path]:
     if twice is not None:
         raise InputError(f"{path}: {twice[0].name} and {twice[1].name} are names of the same split: keep one")
     if "train" not in found:
-        raise InputError(f"{path}: {first.name} is the name of a split, but there is no folder train")
+        raise InputError(
+            f"{path}: {first.name} is the name of a split, but there is no folder train: add one, or rename "
+            f"{first.name}"
+        )
     if "test" in found and "val" in found:
         warnings.warn(f"{path}: not used: {found['val'][0].name}", stacklevel=5)
     held_out = found.get("test", found.get("val", []))
@@ -88,7 +91,7 @@ def _list(path: Path) -> tuple[list[Path], list[str] | None]:
         raise InputError(f"{path}: pictures are both in the folder and in {below[0][0].parent}: use one or the other")
     for folder in (inner for outer in _folders(path) for inner in _folders(outer)):
         if _any_picture(folder):
-            raise InputError(f"{path}: pictures in {folder} are too deep: classes have no sub-folders")
+            raise InputError(f"{path}: pictures in {folder} are too deep: move them to the folder of their class")
     if not here and not below:
         raise InputError(f"{path}: has no pictures ({', '.join(_SUFFIXES)}), neither directly nor in sub-folders")
     return (here, None) if here else ([file for file, _ in below], [name for _, name in below])
@@ -114,7 +117,7 @@ def _any_picture(folder: Path) -> bool:
 
 
 def _codes(path: Path, names: list[list[str] | None]) -> list[Tensor | None]:
-    """Labels of each part by the names of its classes; no label if a part, or the training part, has no classes."""
+    """Labels of each split by the names of its class folders; ``None`` if it, or the training split, has no classes."""
     training = sorted(set(names[0] or ()))
     unknown = sorted(set(names[-1] or ()) - set(training))
     if training and unknown:

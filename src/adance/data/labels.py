@@ -17,15 +17,15 @@ EITHER = "use only whole numbers, or only names"
 def labels(parts: list[tuple[Array, int, str]]) -> list[Tensor]:
     """Class labels as int64, whole numbers as they are and names by their position in sorted order.
 
-    Names that are all whole numbers, such as the folders ``2`` and ``10``, are these numbers.
+    If all names are whole numbers, such as the folders ``2`` and ``10``, the labels are these numbers.
 
     Args:
         parts: for each split its labels (N,) or (N, 1), the number of rows they belong to, and their name in messages.
             Names are numbered over all splits together.
 
     Raises:
-        InputError: for a wrong length, for labels that are missing or neither whole numbers nor names, or for one
-            number that is written in two ways.
+        InputError: for a wrong length, for labels that are missing or neither whole numbers nor names, or for a number
+            that is spelled in two ways.
     """
     flat = [_flat(array, n, where) for array, n, where in parts]
     where = [where for _, _, where in parts]
@@ -44,7 +44,7 @@ def labels(parts: list[tuple[Array, int, str]]) -> list[Tensor]:
 
 
 def _flat(array: Array, n: int, where: str) -> Array:
-    """Labels ``(N,)``: of NumPy's numbers, or all text."""
+    """Labels ``(N,)`` as an array of numbers or of text."""
     if array.shape not in ((n,), (n, 1)):
         raise InputError(f"{where}: labels have shape {array.shape}, but must have one for each row, ({n},)")
     array = array.reshape(-1)
@@ -56,7 +56,7 @@ def _flat(array: Array, n: int, where: str) -> Array:
 
 
 def _of_one_type(array: Array, where: str) -> Array:
-    """An array of Python objects as one of text or of numbers."""
+    """Convert an array of Python objects to one of text or of numbers."""
     items = array.tolist()
     for row, item in enumerate(items):
         if is_missing(item):
@@ -64,9 +64,11 @@ def _of_one_type(array: Array, where: str) -> Array:
     for row, item in enumerate(items):
         if not isinstance(item, str | Real) or isinstance(item, str) != isinstance(items[0], str):
             shown = " ".join(repr(item).split())
-            raise InputError(f"{where}: label {shown:.60} of row {row} (from 0) is unlike those before: {EITHER}")
+            raise InputError(
+                f"{where}: label {shown:.60} of row {row} (from 0) differs in type from those before: {EITHER}"
+            )
         if isinstance(item, Integral) and not -(2**63) <= int(item) < 2**63:
-            raise InputError(f"{where}: the label of row {row} (from 0) has more than 64 bits")
+            raise InputError(f"{where}: the label of row {row} (from 0) has more than 64 bits: use smaller numbers")
     return np.array(items)
 
 
@@ -83,7 +85,7 @@ def _check_spelling(names: list[str], numbers: list[int | None], where: str) -> 
     for name, value in zip(names, numbers, strict=True):
         if first.setdefault(value, name) != name:
             raise InputError(
-                f"{where}: labels {first[value]!r} and {name!r} are the same number: write each class in one way"
+                f"{where}: labels {first[value]!r} and {name!r} are the same number: spell each class in one way"
             )
 
 

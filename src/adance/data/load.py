@@ -29,7 +29,7 @@ NAMES = ("digits", *TOYS, *HUB)
 """Names that `load_data` knows; anything else is a path."""
 
 MAX_SIDE = 8192
-"""The largest `image_size`; images of more pixels are refused as files too."""
+"""The largest `image_size`; Pillow refuses files with many more pixels too."""
 
 
 def load_data(source: Any, *, seed: int = 0, held_out: float = HELD_OUT, image_size: int | None = None) -> Dataset:
@@ -80,7 +80,7 @@ def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
 
 
 def rows_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0) -> LazyRows:
-    """The rows of `load_for_model`, converted when they are indexed: as for it, but for sources larger than memory."""
+    """Like `load_for_model`, for sources larger than memory: rows are read and converted when they are indexed."""
     try:
         wanted, transform = tuple(description["event_shape"]), transform_from_state(description["transform"])
         image_size = description.get("image_size") if resizable(source) else None
@@ -110,7 +110,7 @@ def rows_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
 
 
 def _of_parts(parts: list[AnyRows], rows: Tensor) -> Tensor:
-    """The rows with these indices, counted through one or two parts."""
+    """The rows with these indices, counted across one or two parts."""
     if len(parts) == 1:
         return parts[0][rows]
     second, n = rows >= len(parts[0]), len(parts[0])

@@ -80,7 +80,7 @@ def _array(value: Any, name: str) -> Array:
 
 
 def _label_array(value: Any, name: str) -> Array:
-    """Labels as an array; a list stays one of objects, since NumPy would turn a missing name into the text ``nan``."""
+    """Labels as an array, of objects for a list, since NumPy would turn a missing name into the text ``nan``."""
     return np.array(value, dtype=object) if isinstance(value, list | tuple) else _array(value, name)
 
 

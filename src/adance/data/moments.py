@@ -36,7 +36,7 @@ class Moments:
 def column_moments(rows: AnyRows, index: Tensor | None = None) -> Moments:
     """Moments of vectors ``(N, D)``, or of those with the indices ``index``.
 
-    The result depends on the values and their order alone: not on whether they are in memory.
+    The result depends only on the values and their order, not on whether they are in memory.
     """
     found = None
     for part in chunks(rows, index):

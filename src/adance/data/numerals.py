@@ -9,15 +9,15 @@ _MAX_DIGITS = 40
 
 
 def number(text: str) -> float | None:
-    """The number that ``text`` writes with a decimal point, to the last bit, or ``None``.
+    """The number that ``text`` represents, with a decimal point if it has any, or ``None``.
 
-    Unlike for ``float``, ``1_000`` is no number, nor are digits of other scripts.
+    Unlike ``float``, this accepts neither ``1_000`` nor digits of other scripts.
     """
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def whole_number(text: str) -> int | None:
-    """The whole number that ``text`` writes, as ``7``, ``07``, ``7.0`` or ``7e0``, or ``None``; 64 bits at most."""
+    """The whole number that ``text`` represents, such as ``07``, ``7.0`` or ``7e0``, or ``None``; 64 bits at most."""
     value = number(text)
     if value is None or not abs(value) <= 2**63 or value % 1 or len(text) > _MAX_DIGITS:
         return None
@@ -32,5 +32,5 @@ def has_decimal_comma(text: str) -> bool:
 
 
 def looks_like_a_number(text: str) -> bool:
-    """Whether ``text`` is a number, or is meant as one: with separators of thousands, a unit, or in another script."""
+    """Whether ``text`` is a number, or is meant as one: with thousands separators, a unit, or in another script."""
     return number(text) is not None or _LIKE_A_NUMBER.fullmatch(text) is not None

@@ -26,7 +26,7 @@ _ORIENTATION, _QUARTER_TURNS = 0x0112, (5, 6, 7, 8)
 
 @dataclass(frozen=True)
 class Header:
-    """What a picture is, known without decoding it.
+    """Properties of a picture that are known without decoding it.
 
     Attributes:
         size: Width and height in pixels, upright.
@@ -43,7 +43,7 @@ def read_header(file: Path) -> Header:
     """The header of a picture.
 
     Raises:
-        InputError: The file is no picture, or not one of 8 bits per channel that fits in memory.
+        InputError: The file is not a picture with 8 bits per channel, or has more pixels than Pillow allows.
     """
     with _opened(file) as picture:
         _check_mode(picture, str(file))
@@ -51,7 +51,7 @@ def read_header(file: Path) -> Header:
 
 
 def picture_rows(files: list[Path], shape: tuple[int, int, int], image_size: int | None) -> AnyRows:
-    """Pictures as rows ``(N, C, H, W)`` uint8; those of more than 1 GiB are decoded when they are asked for.
+    """Pictures as rows ``(N, C, H, W)`` uint8; if they take more than 1 GiB, they are decoded when indexed.
 
     Args:
         files: One file for each row.
@@ -59,7 +59,7 @@ def picture_rows(files: list[Path], shape: tuple[int, int, int], image_size: int
         image_size: As in `pixels`.
 
     Raises:
-        InputError: A file cannot be read, or is not of this shape; for lazy rows when it is asked for.
+        InputError: A file cannot be read, or has another shape; lazy rows raise it when they are indexed.
     """
     channels, height, width = shape
 
@@ -69,7 +69,7 @@ def picture_rows(files: list[Path], shape: tuple[int, int, int], image_size: int
             with _opened(files[row]) as picture:
                 found = pixels(picture, str(files[row]), image_size)
             if found.shape[:2] != (height, width) or found.shape[2] > channels:
-                raise InputError(f"{files[row]}: is not the picture that its header promised; was it changed?")
+                raise InputError(f"{files[row]}: its pixels do not fit its header: was the file changed?")
             image[:] = found.transpose(2, 0, 1)
         return torch.from_numpy(images)
 
@@ -78,7 +78,7 @@ def picture_rows(files: list[Path], shape: tuple[int, int, int], image_size: int
 
 
 def pixels(picture: "Image", where: str, size: int | None) -> Array:
-    """Convert a picture to uint8 (H, W, C): C is 1 for a gray picture and 3 for any other, on white if transparent.
+    """Convert a picture to uint8 (H, W, C), C = 1 if it is gray and 3 otherwise; transparent pixels become white.
 
     Args:
         picture: decoded or lazily opened picture.

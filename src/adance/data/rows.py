@@ -11,19 +11,19 @@ IN_MEMORY = 2**30
 """Rows of at most this many bytes are kept in memory."""
 
 CHUNK = 2**24
-"""Number of values that are read at a time where all rows are."""
+"""Number of values read at a time when all rows are read."""
 
 
 @dataclass(frozen=True, eq=False)
 class LazyRows:
-    """Rows that are read from disk when they are indexed; ``rows[index]`` is the tensor that it would be in memory.
+    """Rows that are read from disk when they are indexed; ``rows[index]`` is the same tensor as for rows in memory.
 
     Attributes:
         shape: Shape of all rows ``(N, *event)``.
         dtype: Type of the tensors.
         read: Reads the rows with these indices ``(B,)`` as a tensor ``(B, *event)``.
-        low: A number that no value is below.
-        high: A number that no value is above.
+        low: A lower bound on all values.
+        high: An upper bound on all values.
         order: Indices ``(N,)`` of the rows among those of ``read``; ``None`` for all of them in their order.
     """
 
@@ -39,7 +39,7 @@ class LazyRows:
         return self.shape[0]
 
     def __getitem__(self, rows: Tensor | slice | int) -> Tensor:
-        """The rows ``(B, *event)`` with the indices ``rows`` ``(B,)``, or one row ``(*event)``, as of a tensor."""
+        """The rows ``(B, *event)`` with the indices ``rows`` ``(B,)``, or one row ``(*event)``, as for a tensor."""
         if isinstance(rows, int):
             return self[torch.tensor([rows])][0]
         if isinstance(rows, slice):
@@ -81,5 +81,5 @@ def fits_in_memory(values: int, dtype: torch.dtype) -> bool:
 
 
 def value_range(rows: AnyRows) -> tuple[float, float]:
-    """Two numbers that all values are between; for rows in memory the lowest and the highest value."""
+    """A lower and an upper bound on all values; for rows in memory, the lowest and the highest value."""
     return (float(rows.min()), float(rows.max())) if isinstance(rows, Tensor) else (rows.low, rows.high)

@@ -50,9 +50,9 @@ class Splits:
 
 
 def complete(splits: Splits, held_out: float, seed: int) -> Splits:
-    """Splits with a test split and a transform.
+    """Add a test split and a transform to splits that lack them.
 
-    Without a test split, a random fraction of the rows is moved to it. A transform is fitted to the training rows.
+    The test split is a random fraction of the rows. The transform is fitted to the remaining training rows.
 
     Args:
         splits: rows to split.
@@ -69,7 +69,9 @@ def complete(splits: Splits, held_out: float, seed: int) -> Splits:
         raise InputError(f"{splits.name}: {n} training row(s), but at least 2 are needed")
     if splits.test is not None:
         if held_out != HELD_OUT:
-            warnings.warn(f"{splits.name}: held_out={held_out} is not used, since it has a test split", stacklevel=4)
+            warnings.warn(
+                f"{splits.name}: held_out={held_out} is not used, since the data have a test split", stacklevel=4
+            )
         return replace(splits, transform=splits.transform or _fit_transform(splits, None))
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     n_test = min(n - 1, max(1, round(held_out * n)))
@@ -94,7 +96,7 @@ def _fit_transform(splits: Splits, training: Tensor | None) -> Transform:
     """
     if splits.kind == "vector":
         if training is not None and len(splits.train) > rows_per_chunk(splits.train.shape):
-            training = training.sort().values  # read from disk in their order there
+            training = training.sort().values  # so that the disk is read in order
         moments = column_moments(splits.train, training)
         _warn_of_constants(splits, moments)
         return Standardize.of(moments)

@@ -39,7 +39,7 @@ def read_table(path: Path, columns: list[str] | None = None) -> Splits:
         read = "as the names of the columns, as in training" if header else "as data; if they are names, remove them"
         warnings.warn(f"{path}: the numbers {', '.join(top):.40} of the first line are read {read}", stacklevel=3)
     rows, last = list(lines.values()), len(top) - 1
-    # A column with a number in it is no label, even if other cells are not numbers.
+    # A column with a number in it is not a label, even if other cells are not numbers.
     is_text = all(row[last] and not looks_like_a_number(row[last]) for row in rows)
     label = label_column(str(path), header, last if is_text else None)
     features = [column for column in range(len(top)) if column != label]
@@ -67,7 +67,7 @@ def read_table(path: Path, columns: list[str] | None = None) -> Splits:
 
 
 def _labels(cells: list[str], place: Callable[[int], str]) -> list[str]:
-    """Check that no label is empty, and that labels are whole if they are numbers."""
+    """Check that no label is empty, and that labels are whole if they are numbers; return them."""
     if "" in cells:
         raise InputError(f"{place(cells.index(''))}: the label is empty, but every row needs one")
     if all(number(cell) is not None for cell in cells):

@@ -14,7 +14,7 @@ from adance.errors import InputError
 
 
 class ClassConditional:
-    """What all class-conditional energies have.
+    """Base of class-conditional energies: the number of classes, and a check of labels.
 
     Attributes:
         classes: Number of classes; labels are 0 to ``classes − 1``.

@@ -66,7 +66,7 @@ def check_events(x: Tensor) -> None:
 
 @contextmanager
 def outside_inference_mode() -> Iterator[None]:
-    """Leave ``torch.inference_mode`` for a block: chains need gradients, and weights made in it can never have any."""
+    """Leave ``torch.inference_mode`` for a block: chains need gradients, which weights created in it can never have."""
     if not torch.is_inference_mode_enabled():
         yield
         return

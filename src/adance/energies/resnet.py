@@ -15,10 +15,10 @@ from adance.energies.spectral import normalize_layers
 from adance.errors import InputError
 
 CHANNELS, MAX_CHANNELS, HIDDEN = 48, 192, 192
-"""Channels of the first block and at most, and units of the hidden layer, at width 1."""
+"""At width 1: channels of the first block, the maximum number of channels, and units of the hidden layer."""
 
 SMALLEST, LARGEST, LAST_SIDE = 8, 128, 4
-"""Sides of images in pixels, and the largest side that reaches the fully connected layers."""
+"""Smallest and largest side of images in pixels, and the largest side that reaches the fully connected layers."""
 
 
 class ResidualBlock(nn.Module):
@@ -43,10 +43,10 @@ class ResidualBlock(nn.Module):
 
 
 class ResNet(Configurable, nn.Module):
-    """A residual convolutional energy ``(B, C, H, W) -> (B,)`` of images of 8 to 128 pixels.
+    """A residual convolutional energy ``(B, C, H, W) -> (B,)`` of images with sides of 8 to 128 pixels.
 
-    A 4×4 convolution with stride 2 (3×3 with stride 1 below 16 pixels), then a residual block (He et al. 2016, with
-    activations first), and average pooling and another block for each halving of the side down to 4 pixels, then two
+    A 4×4 convolution with stride 2 (3×3 with stride 1 below 16 pixels) and a residual block (He et al. 2016, with
+    activations first); then average pooling and another block for each halving of the side down to 4 pixels; then two
     linear layers. Channels double from block to block, from 48 to at most 192. At 32×32 it has 1.3 million weights, and
     a gradient takes 113 million operations: a quarter of :class:`ConvNet`'s architecture C.
 
@@ -57,7 +57,7 @@ class ResNet(Configurable, nn.Module):
         spectral_norm: Normalize every layer's weight, flattened to a matrix, by its largest singular value.
 
     Raises:
-        InputError: The shape is not one of images of 8 to 128 pixels, ``width`` is not positive, or ``activation`` is
+        InputError: Events are not images with sides of 8 to 128 pixels, ``width`` is not positive, or ``activation`` is
             unknown.
     """
 
@@ -79,7 +79,7 @@ class ResNet(Configurable, nn.Module):
 class ClassConditionalResNet(ClassConditional, Configurable, nn.Module):
     """``E(x | y)``: a :class:`ResNet` with one output for each class.
 
-    Training, and the meaning of the energy without a class, are those of :class:`ClassConditionalMLP`.
+    It is trained like :class:`ClassConditionalMLP`. Without a class, the energy is the minimum over all classes.
 
     Args:
         event_shape: ``(C, H, W)``.
@@ -145,7 +145,8 @@ def _check(event_shape: Sequence[int], width: float, activation: str) -> None:
     sides = event_shape[1:]
     if len(event_shape) != 3 or not all(SMALLEST <= side <= LARGEST for side in sides):
         raise InputError(
-            f"ResNet needs images (C, H, W) of {SMALLEST} to {LARGEST} pixels, got events of shape {tuple(event_shape)}"
+            f"ResNet needs images (C, H, W) with sides of {SMALLEST} to {LARGEST} pixels, got events of shape "
+            f"{tuple(event_shape)}"
         )
     if not width > 0:
         raise InputError(f"width must be more than 0, got {width}")

@@ -38,14 +38,14 @@ def cached_tensors(kind: str, key: str, compute: Callable[[], dict[str, Tensor]]
     """The tensors of a kind and key, which are computed and written if their file does not exist or is corrupt.
 
     The file is in the folder ``kind`` of ``$XDG_CACHE_HOME/adance``, by default ``~/.cache/adance``. It is written
-    atomically; if it cannot be written, or the user has no home, there is no error.
+    atomically; if it cannot be written, or the user has no home folder, there is no error.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load, save_file
 
     try:
         path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "adance", kind, f"{key}.safetensors")
-    except RuntimeError:  # without a home
+    except RuntimeError:  # the user has no home folder
         return compute()
     try:
         return load(path.read_bytes())  # not mapped: a file that changes on disk must not change what was read

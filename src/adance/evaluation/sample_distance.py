@@ -1,4 +1,4 @@
-"""The distance of a run's samples from held-out data in one number, to follow it along training."""
+"""The distance of a run's samples from held-out data, as one number to follow during training."""
 
 import math
 
@@ -16,15 +16,15 @@ from adance.training.run import Run
 
 
 class SampleDistance:
-    """The distance of fresh samples from the held-out rows: lower is better, and held-out data have more than 0.
+    """The distance of fresh samples from the held-out rows: lower is better, but even real data do not reach 0.
 
     Images: the Fréchet distance in the features that ``adance evaluate`` uses. Vectors: the sliced Wasserstein
-    distance. Samples are those of ``adance sample``.
+    distance. Samples are drawn as by ``adance sample``.
 
     Args:
         data: The data of the run.
         n: Number of samples.
-        seed: Seed of the samples and of a classifier.
+        seed: Seed of the samples, and of the classifier if one is trained.
         features: ``classifier``, ``pixels``, ``inception`` or a TorchScript file, for images; by default the classifier
             if the data have labels, else pixels.
 

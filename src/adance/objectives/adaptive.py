@@ -174,8 +174,8 @@ class AdaNCE(_Adaptive):
 
     Args:
         sampler: Kernel of the noise's chains, or some of the default one's arguments, such as ``{"steps": 10}``. By
-            default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for images and ``MALA(steps=50)`` at T = 1 for
-            vectors.
+            default ``Langevin(steps=30, step_size=1, noise_std=0.005, bounds=(-1, 1))`` for images and
+            ``MALA(steps=50)`` at T = 1 for vectors.
         interval: K, optimizer steps between snapshots; ``auto`` takes a new snapshot when little is left to learn from
             the last one, see :class:`~adance.noises.Snapshot`. By default 10 for images, ``auto`` for reweighted
             chains, 50 for other vectors.

@@ -38,7 +38,7 @@ class LogRatio(Configurable, nn.Module):
         temperature: T ≥ 0; at 0 the loss is its limit for T → 0. ``auto``: the energy that one step of the noise's
             chains descends, at least 0.005, so that T follows the scale of the energy; see :meth:`follow`.
         constant: ``none``: c = 0. ``learned``: c is a parameter, log Z. ``centered``: c minimizes the loss of the
-            batch, without a gradient; with several processes, of their joined batch. ``margin``: c = δ/T: the loss
+            batch, without a gradient; with several processes, of their combined batch. ``margin``: c = δ/T: the loss
             lowers E_θ on data until it is δ below E_n, and raises it on noise only where it is more than δ below E_n.
         margin: δ, in units of energy.
 
@@ -78,5 +78,5 @@ class LogRatio(Configurable, nn.Module):
         return d
 
     def scale(self, *parts: Tensor) -> Tensor | float:
-        """T, or at T = 0 a number that is small compared with the largest in all ``parts``."""
+        """T, or at T = 0 a number that is small compared with the largest value in ``parts``."""
         return self.temperature or torch.cat(parts).abs().max().clamp(min=1e-30) * 1e-6

@@ -62,8 +62,8 @@ class MaximumLikelihood(_Likelihood):
     affordable. ``AdaNCE`` spends fewer chains; score matching spends none.
 
     Args:
-        sampler: Kernel of the chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005)`` for images and
-            ``MALA(steps=50)`` at T = 1 for vectors.
+        sampler: Kernel of the chains. By default ``Langevin(steps=30, step_size=1, noise_std=0.005, bounds=(-1, 1))``
+            for images and ``MALA(steps=50)`` at T = 1 for vectors.
         start: Where chains start: ``noise``; ``data``; ``persistent``, from the ends of earlier chains;
             ``rejuvenated``, the same, but a share of them from noise; ``reweighted``, persistent chains that are
             resampled after every step by how much likelier the step made them (Carbone et al. 2023), for exact kernels.

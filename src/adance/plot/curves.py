@@ -1,4 +1,4 @@
-"""Metrics along training."""
+"""Metrics during training."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

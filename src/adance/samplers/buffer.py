@@ -38,7 +38,7 @@ class ReplayBuffer(nn.Module):
     def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
         """Resample the chains with weights ``exp(log_weights)`` ``(capacity,)`` (systematic resampling).
 
-        The chains of several processes are resampled together, and dealt out to them again.
+        The chains of several processes are resampled together and redistributed among them.
         """
         every = gather(self.samples)
         rows = resampled_rows(every, gather(log_weights), generator)

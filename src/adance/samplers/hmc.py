@@ -14,7 +14,7 @@ from adance.samplers.mass import Mass
 from adance.samplers.rows import expand_rows
 
 SEARCH = 20
-"""Updates of the step size in which it may double."""
+"""Number of first updates in which the step size may double."""
 
 Velocity = Callable[[Tensor], Tensor]
 """From momenta ``(B, *event)`` to velocities ``M⁻¹v``."""
@@ -131,8 +131,8 @@ class HMC(AdaptiveKernel):
     def adapt(self, state: ChainState, info: StepInfo) -> ChainState:
         """Adapt as :class:`AdaptiveKernel` does; double ε in the first updates while nearly everything is accepted.
 
-        A step size that is far too small has an acceptance near 1, at most 1 − ``target_acceptance`` from the target:
-        following that difference alone takes hundreds of steps.
+        If the step size is far too small, the acceptance is near 1, so it differs from the target by at most
+        ``1 − target_acceptance``. Adapting by that difference alone takes hundreds of steps.
         """
         adapted = super().adapt(state, info)
         assert info.probability is not None

@@ -21,8 +21,8 @@ class Langevin(SplitKernel):
         step_size: α, the factor of the gradient of E.
         noise_std: σ, the standard deviation of the noise in one step.
         temperature: T, so that σ = √(2αT).
-        bounds: ``(low, high)``: positions are clamped to this range after every step. The norm of the gradient that is
-            recorded is then that of the projected gradient, ``(x − clamp(x − α∇E(x)))/α``: it leaves out what pushes
+        bounds: ``(low, high)``: positions are clamped to this range after every step. The recorded gradient
+            norm is then that of the projected gradient ``(x − clamp(x − α∇E(x)))/α``, which excludes what pushes
             against the bounds.
 
     Raises:
@@ -67,7 +67,7 @@ class Langevin(SplitKernel):
         x = torch.add(torch.add(state.x, gradient, alpha=-self.step_size), numbers[0], alpha=self.noise_std)
         if self.bounds is not None:
             x = x.clamp(*self.bounds)
-            # what pushes against the bounds moves nothing
+            # components that push against the bounds do not move the chain
             down = torch.add(state.x, gradient, alpha=-self.step_size).clamp(*self.bounds)
             gradient = (state.x - down) / self.step_size
         return ChainState(x), StepInfo(values, gradient.flatten(1).norm(dim=1), None)

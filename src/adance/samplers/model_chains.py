@@ -37,8 +37,8 @@ class ChainOptions:
 class ModelChains(nn.Module):
     """Runs chains on snapshots of a model.
 
-    With several processes each has chains of its own. Their statistics, and the step size that the next chains start
-    with, are those of all chains together.
+    With several processes, each runs its own chains. Statistics, and the step size that the next chains start with, are
+    those of all chains together.
 
     Args:
         energy: The first snapshot, frozen.

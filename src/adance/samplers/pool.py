@@ -60,7 +60,7 @@ class Pool(nn.Module):
         return Taken(self.samples[rows], rows, start)
 
     def reshuffle(self, generator: torch.Generator | None) -> None:
-        """Start a new round."""
+        """Shuffle all samples and start a new pass over them."""
         self._known = self._size if self.energies_known else 0
         self._shuffle(generator)
 

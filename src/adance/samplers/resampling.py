@@ -73,7 +73,7 @@ def resampled_rows(x: Tensor, log_weights: Tensor, generator: torch.Generator | 
 
     Systematic: a row with the share w of all weight appears ``w·M`` times, rounded up or down, and so does each set of
     rows that are neighbors in a random direction, such as a mode. Weights that are not finite count as 0; without any
-    finite weight every row appears once. Several processes that pass the same rows get the same.
+    finite weight every row appears once. Several processes that pass the same rows get the same result.
     """
     # on the CPU, since not every device has float64, which equal weights need to stay equal
     weights = torch.where(log_weights.isfinite(), log_weights, -torch.inf).cpu().double().softmax(0)

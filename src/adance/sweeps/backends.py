@@ -61,7 +61,7 @@ def _ray(jobs: int) -> Iterator[dict[str, Any]]:
     importlib.import_module("ray.util.joblib").register_ray()
     try:
         yield {}
-    except ray.exceptions.RayActorError as error:  # what loky calls it
+    except ray.exceptions.RayActorError as error:  # the error that loky raises for this
         raise BrokenProcessPool(str(error)) from None
     finally:
         if ours:

@@ -82,7 +82,7 @@ def read_evaluation_metrics(folder: Path) -> dict[str, float]:
     try:
         metrics = read_evaluation(folder)[1]
     except InputError as error:
-        log.warning(f"no metrics of {folder.name}: {error}")
+        log.warning(f"no evaluation metrics for {folder.name}: {error}")
         return found
     for metric in metrics:
         name, value = str(metric["name"]), metric["value"]
@@ -106,7 +106,7 @@ def read_evaluation(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read {path}: {error}; evaluate the run again, or delete the file") from None
     if not isinstance(held, dict):
-        raise InputError(f"{path} is no evaluation: evaluate the run again, or delete the file")
+        raise InputError(f"{path} is not an evaluation: evaluate the run again, or delete the file")
     lists = [value for value in held.values() if isinstance(value, list)]
     rows = [row for rows in lists for row in rows if isinstance(row, dict) and {"name", "value"} <= row.keys()]
     for row in rows:

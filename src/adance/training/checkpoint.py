@@ -46,7 +46,7 @@ def save_tensors(state: dict[str, Any], path: Path) -> None:
     tensors = {name: value.detach().cpu().contiguous().clone() for name, value in state.items()}
     try:
         save_file(tensors, path)
-    except SafetensorError as error:  # safetensors has its own class for what the system refuses
+    except SafetensorError as error:  # safetensors has its own class for errors of the operating system
         found = re.search(r"os error (\d+)", str(error))
         number = int(found[1]) if found else errno.EIO
         raise OSError(number, os.strerror(number), str(path)) from None
@@ -56,7 +56,7 @@ def load_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Te
     """Read tensors by name.
 
     Raises:
-        InputError: The file is missing or broken, or does not fit its checksum in the checkpoint's ``state.json``.
+        InputError: The file is missing or broken, or does not match its checksum in the checkpoint's ``state.json``.
     """
     try:
         tensors: dict[str, Tensor] = load_file(path, device=str(device))
@@ -65,12 +65,12 @@ def load_tensors(path: Path, device: torch.device | str = "cpu") -> dict[str, Te
     if (path.parent / STATE).exists():
         expected = read_state(path.parent)["checksums"].get(path.name)
         if expected is not None and expected != file_checksum(path):
-            raise InputError(f"{path} is damaged: it does not fit its checksum in {STATE}; use an earlier checkpoint")
+            raise InputError(f"{path} is damaged: it does not match its checksum in {STATE}; use an earlier checkpoint")
     return tensors
 
 
 def load_weights(module: nn.Module, path: Path, replaced: Mapping[str, Tensor] | None = None) -> None:
-    """Read the state of ``module`` from a file, but take the tensors in ``replaced`` from there.
+    """Load the state of ``module`` from a file; the tensors in ``replaced`` replace those of the same name.
 
     Raises:
         InputError: The file is missing or broken, or its names or shapes do not fit the module.
@@ -89,7 +89,7 @@ def load_weights(module: nn.Module, path: Path, replaced: Mapping[str, Tensor] |
 
 
 def _check_spectral_norm(state: dict[str, Tensor], module: nn.Module, path: Path) -> None:
-    """Raise an error that says so if only one of a checkpoint and a module has spectral normalization."""
+    """Raise an :class:`InputError` if either the checkpoint or the module has spectral normalization, but not both."""
     stored, own = (any(name.endswith("._u") for name in names) for names in (state, module.state_dict()))
     if stored != own:
         has, lacks = ("has", "does not") if stored else ("has no", "does")
@@ -135,10 +135,10 @@ def save_checkpoint(path: Path, tensors: dict[str, dict[str, Tensor]], state: di
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """What ``state.json`` of a checkpoint holds: the numbers of training, and ``checksums`` of the other files.
+    """Read the ``state.json`` of a checkpoint: the numbers of training, and ``checksums`` of the other files.
 
     Raises:
-        InputError: The file is missing or broken, or a number has the wrong type or does not fit the folder.
+        InputError: The file is missing or broken, or a number has the wrong type or does not match the folder.
     """
     file = path / STATE
     try:
@@ -159,7 +159,7 @@ def read_state(path: Path) -> dict[str, Any]:
     if not isinstance(state["checksums"], dict):
         raise InputError(f"{file}: checksums must be a mapping of file names to numbers, got {state['checksums']!r}")
     if state["step"] != int(path.name):
-        raise InputError(f"{file}: step is {state['step']}, which does not fit the name of the folder")
+        raise InputError(f"{file}: step is {state['step']}, but the folder is named {path.name}")
     return state
 
 

@@ -1,4 +1,4 @@
-"""Checksums by which damage to the files of a run is noticed; safetensors and JSON have none of their own."""
+"""Checksums that detect damage to the files of a run; safetensors and JSON have none of their own."""
 
 import json
 import zlib
@@ -18,15 +18,15 @@ def with_checksum(content: Mapping[str, Any]) -> str:
 
 
 def without_checksum(held: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The content of the JSON file at ``path``, of which ``held`` was read; a file without a checksum is not checked.
+    """Check ``held``, the content of the JSON file at ``path``, against its checksum if it has one, and remove that.
 
     Raises:
-        InputError: The content does not fit the checksum.
+        InputError: The content does not match the checksum.
     """
     content = {name: value for name, value in held.items() if name != KEY}
     if KEY in held and held[KEY] != _of(content):
         raise InputError(
-            f"{path} is damaged: its content does not fit its checksum; to use it anyway, delete its {KEY}"
+            f"{path} is damaged: its content does not match its checksum; to use it anyway, delete the key {KEY}"
         )
     return content
 

@@ -82,7 +82,7 @@ def in_config(folder: Path) -> Iterator[None]:
     """Let errors in this block name the config of the run in ``folder``.
 
     Raises:
-        InputError: An error about the config.
+        InputError: Raised in the block; the message then names the config.
     """
     try:
         yield

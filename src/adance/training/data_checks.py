@@ -23,7 +23,7 @@ MAX_ROWS, MAX_VALUES = 10_000, 2**27
 def evenly_spaced_rows(data: Dataset) -> Tensor:
     """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced since files are often sorted.
 
-    Rows of more than 13,000 values are fewer: 2²⁷ values in all, but at least two rows.
+    If rows have more than 13,000 values, fewer are used: at most 2²⁷ values in total, but at least two rows.
     """
     n = len(data.train)
     most = max(2, min(MAX_ROWS, MAX_VALUES // math.prod(data.event_shape)))
@@ -71,7 +71,7 @@ def check_energy(energy: nn.Module, x: Tensor, data: Dataset) -> None:
 
 
 def _check_labels(energy: nn.Module, x: Tensor, data: Dataset) -> None:
-    """Check that the energy accepts the labels of both splits, of which it sees the lowest and the highest."""
+    """Check that the energy accepts the labels of both splits, by evaluating it at the lowest and the highest."""
     name = type(energy).__name__
     if data.train_labels is None:
         raise InputError(f"{data.name} has no labels, which {name} needs as its condition")
@@ -81,7 +81,7 @@ def _check_labels(energy: nn.Module, x: Tensor, data: Dataset) -> None:
     if isinstance(energy, ClassConditional) and len(known) < energy.classes:
         warnings.warn(
             f"{data.name} has training rows of {len(known)} of the {energy.classes} classes of {name}, which learns "
-            "nothing of the others: set classes to the number of labels",
+            "nothing about the others: set classes to the number of labels",
             stacklevel=4,
         )
     splits = {"training": known, "held-out": known if data.test_labels is None else torch.unique(data.test_labels)}
@@ -93,11 +93,11 @@ def _check_labels(energy: nn.Module, x: Tensor, data: Dataset) -> None:
     unseen = splits["held-out"][~torch.isin(splits["held-out"], known)].tolist()
     if unseen:
         shown = ", ".join(map(str, unseen))
-        warnings.warn(f"{data.name}: no training row has the labels {shown:.100} of held-out rows", stacklevel=4)
+        warnings.warn(f"{data.name}: held-out rows have labels that no training row has: {shown:.100}", stacklevel=4)
 
 
 def _energies(energy: nn.Module, x: Tensor, labels: Tensor | None, what: str, data: Dataset) -> torch.Size:
-    """The shape of the energies of ``x``; an energy that fails does not accept ``what``."""
+    """The shape of the energies of ``x``; if the energy fails, the error says that it does not accept ``what``."""
     try:
         return given(energy, None if labels is None else labels.to(x.device))(x).shape  # type: ignore[no-any-return]
     except (IndexError, RuntimeError, TypeError, ValueError) as error:

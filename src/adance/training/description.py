@@ -27,10 +27,10 @@ TYPES: dict[str, Any] = {
 
 
 def check_types(held: Mapping[str, Any], types: Mapping[str, Any], where: Path) -> None:
-    """Check that those of the values in ``held`` that have a type in ``types`` are of it.
+    """Check the types of the values in ``held`` that ``types`` lists by name.
 
     Raises:
-        InputError: One is not; the message names the file ``where`` and the key.
+        InputError: A value has the wrong type; the message names the file ``where`` and the key.
     """
     for name, hint in types.items():
         if name in held and not accepts(hint, held[name]):

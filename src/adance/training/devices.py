@@ -54,7 +54,7 @@ def make_accelerator(device: str | None, trackers: Sequence[str]) -> Accelerator
     if made.num_processes == 1 and "ACCELERATE_USE_CPU" in os.environ and "MASTER_PORT" in os.environ:
         warnings.warn(
             "training runs in one process, since accelerate launch --cpu starts several only through MPI: use "
-            "--multi_gpu instead of --cpu, which also works on CPUs, or torchrun",
+            "torchrun, or replace --cpu with --multi_gpu, which works without GPUs too",
             stacklevel=4,
         )
     return made

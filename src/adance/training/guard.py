@@ -19,7 +19,7 @@ class DivergenceGuard:
 
     Args:
         device: Where the record is kept.
-        energy_limit: The bound.
+        energy_limit: The bound on all of these.
 
     Attributes:
         scales: Sizes ``(2,)`` of the loss and of the mean energy of data at the first step, at least 1; ``None`` before
@@ -58,10 +58,11 @@ class DivergenceGuard:
         """
         bad = self.diverged_at()
         if bad is not None:
-            saved = folder.checkpoint_steps()  # only where the first process writes
-            good = folder.checkpoint(saved[-1]) if saved else "none here"
+            saved = folder.checkpoint_steps()  # none on a machine where no process writes
+            good = folder.checkpoint(saved[-1]) if saved else "none on this machine"
             raise DivergedError(
                 f"training diverged at step {bad}: the loss, an energy or a gradient is not finite, or the mean "
-                f"energies of data and noise differ by more than {self.energy_limit:g}, or the loss or the energy is "
-                f"{self.energy_limit:g} times what it was at first; last good checkpoint: {good}"
+                f"energies of data and noise differ by more than {self.energy_limit:g}, or the loss or the mean "
+                f"energy of data is more than {self.energy_limit:g} times its size at the first step; "
+                f"last good checkpoint: {good}"
             )

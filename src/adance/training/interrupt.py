@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP wait for the end of a training step."""
+"""Makes Ctrl-C, SIGTERM and SIGHUP wait for the end of a training step."""
 
 import logging
 import signal

@@ -13,7 +13,7 @@ from adance.training.loading import load
 from adance.training.run import Run
 
 PREFIX = "pretrained:"
-"""How a path given to a command names such a run."""
+"""Prefix of a path argument of a command that names a pretrained run."""
 
 FOLDERS = files("adance") / "pretrained"
 
@@ -26,7 +26,7 @@ def pretrained_names() -> list[str]:
 def load_pretrained(name: str, *, device: str | torch.device = "cpu") -> Run:
     """Open a run that comes with the package, such as ``digits``: its energy, and all that sampling needs.
 
-    Weights were stored with 16 bits. The training data and the state of training are not included.
+    Weights are stored with 16 bits. The training data and the state of training are not included.
 
     Args:
         name: One of :func:`pretrained_names`.
@@ -41,7 +41,7 @@ def load_pretrained(name: str, *, device: str | torch.device = "cpu") -> Run:
 
 
 def copy_pretrained(name: str, parent: str | Path = "runs") -> Path:
-    """The run folder ``<parent>/pretrained-<name>``, a copy made at the first call, in which commands can write.
+    """The run folder ``<parent>/pretrained-<name>``, which the first call copies so that commands can write in it.
 
     Raises:
         InputError: There is no run of this name, or the copy cannot be written.

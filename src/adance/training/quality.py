@@ -1,4 +1,4 @@
-"""The quality of samples along training: how it is measured, and when training stops because it no longer improves."""
+"""The quality of samples during training: measures it, and says when training stops because it no longer improves."""
 
 from collections.abc import Callable
 
@@ -19,13 +19,13 @@ MakeMetric = Callable[[Dataset, int, int], Metric]
 class Quality:
     """Measures the distance of samples every ``evaluate_every`` steps.
 
-    All that it knows is in ``metrics.jsonl``, so a resumed run stops at the same step as an uninterrupted one.
+    Its only state is ``metrics.jsonl``, so a resumed run stops at the same step as an uninterrupted one.
 
     Args:
         folder: The run folder.
         settings: ``evaluate_every``, ``evaluate_samples``, ``patience`` and ``seed`` are used.
         data: The data.
-        make_metric: Makes the distance.
+        make_metric: Makes the metric; needed if ``evaluate_every`` is positive.
         main: Whether this process is the one that measures.
 
     Raises:
@@ -50,7 +50,7 @@ class Quality:
         return self.settings.evaluate_every > 0 and step % self.settings.evaluate_every == 0
 
     def measure(self, make_run: Callable[[], Run]) -> dict[str, float]:
-        """The distance of the run's samples, by its name; nothing in a process that does not measure."""
+        """The distance of samples by its name in ``metrics.jsonl``; empty in processes that do not measure."""
         return {DISTANCE: self.metric(make_run())} if self.metric is not None and self.main else {}
 
     def has_stalled(self, step: int, say: Callable[[str], None]) -> bool:
@@ -58,7 +58,7 @@ class Quality:
 
         Args:
             step: The number of steps done.
-            say: Called with a line about it if so.
+            say: Called with a message if so.
         """
         patience = self.settings.patience
         if not (patience and self.is_due(step)):

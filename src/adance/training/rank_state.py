@@ -1,6 +1,6 @@
 """What each of several training processes keeps to itself: its pool, its buffer of chains and its generator.
 
-All the rest of the state of training is the same in all processes.
+The rest of the state of training is the same in all processes.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def share_first_state(module: nn.Module) -> None:
 
 
 def states_of_others(objective: nn.Module, generator: torch.Generator) -> dict[str, Tensor]:
-    """On the first process, what each of the others keeps to itself, by ``<process>.<name>``; on the others nothing.
+    """On the first process, what each of the others keeps to itself, named ``<process>.<name>``; elsewhere empty.
 
     All processes must call it.
     """
@@ -58,8 +58,8 @@ def processes_of(others: Mapping[str, Tensor]) -> int:
 def own_state(objective: nn.Module, first: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The buffers that this process continues with.
 
-    On as many processes as before each gets its own. On another number the chains are dealt out again: chain i of
-    process p is chain i of process ``p + i`` of the n before, modulo n. On more processes than before they are copied.
+    With as many processes as before, each gets its own buffers back. Otherwise chains are redistributed: chain i of
+    process p is chain i of former process ``(p + i) mod n`` of n. With more processes than before, some are copied.
 
     Args:
         objective: The objective.

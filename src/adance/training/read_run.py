@@ -1,4 +1,4 @@
-"""What a run folder holds of a run that is to be resumed: the parts that training is built from."""
+"""Reads the parts that training is built from out of the folder of a run that is resumed."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ def read_run(
         **changes: New values of settings; ``None`` keeps the run's.
 
     Raises:
-        InputError: The folder holds no run, or a part can be neither found in the config nor built from it.
+        InputError: The folder holds no run, or a part is not given and its config cannot build it.
     """
     config = folder.read_config()
     changed: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}

@@ -65,7 +65,7 @@ class Reporter:
             self.accelerator.end_training()
 
     def log(self, out: LossOutput, energy: nn.Module, step: int, seconds: float, quality: Mapping[str, float]) -> None:
-        """Report the metrics of step ``step``, the mean energy of some held-out rows, and how good samples are."""
+        """Report the metrics of step ``step``, the mean energy of some held-out rows, and the quality of samples."""
         row = {name: float(value) for name, value in out.metrics.items()}
         row["energy_held_out"] = self._held_out_energy(energy)
         row["learning_rate"] = learning_rate(self.settings, step)

@@ -152,7 +152,7 @@ class Run:
 
     @torch.no_grad()
     def score(self, x: AnyRows, batch_size: int = 1000) -> Tensor:
-        """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model; lazy rows are read by batch.
+        """The energies ``(N,)`` of ``x`` ``(N, *event)``, in the units of the model; lazy rows are read in batches.
 
         Rows may have any floating-point type.
 
@@ -208,7 +208,7 @@ class Run:
         if label not in trained:
             shown = ", ".join(map(str, trained))
             raise InputError(
-                f"no training row has class {label}, so nothing was learned of it; classes are {shown:.200}"
+                f"no training row has class {label}, so the model learned nothing about it; use one of {shown:.200}"
             )
         return self.given(torch.tensor([label]))
 

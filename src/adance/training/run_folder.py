@@ -48,7 +48,7 @@ class RunFolder:
     def claim(cls, parent: Path, name: str) -> "RunFolder":
         """Create the first of ``name-1``, ``name-2``, … in ``parent`` that does not exist yet.
 
-        Of several processes at once, each gets a folder of its own.
+        If several processes do this at the same time, each gets its own folder.
 
         Raises:
             InputError: The folder cannot be created.
@@ -60,7 +60,7 @@ class RunFolder:
                     (parent / f"{name}-{number}").mkdir()
                     break
         except OSError as error:
-            raise InputError(f"cannot write run folders in {parent}: {reason(error)}") from None
+            raise InputError(f"cannot create a run folder in {parent}: {reason(error)}") from None
         return cls(parent / f"{name}-{number}")
 
     def refuse_taken(self) -> None:

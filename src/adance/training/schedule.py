@@ -24,7 +24,7 @@ def learning_rate(settings: Settings, step: int) -> float:
 
 
 def warn_of_new_steps(before: Settings, steps: int) -> None:
-    """Warn if another number of ``steps`` changes a learning rate that depends on it."""
+    """Warn if the learning rate depends on the number of steps, and ``steps`` is another number than before."""
     if steps != before.steps and before.schedule in ("linear", "cosine"):
         now = dataclasses.replace(before, steps=steps)
         old, new = (learning_rate(settings, before.steps) for settings in (before, now))

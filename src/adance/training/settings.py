@@ -52,7 +52,7 @@ class Settings:
         dequantize: Add uniform noise of one quantization level to images.
         flip: Mirror each image left to right with probability ½.
         energy_limit: Training counts as diverged when the mean energies of data and noise differ by more than this, or
-            the loss or the mean energy of data is larger than at the first step by more than this factor.
+            the loss or the mean energy of data is more than this many times as large as at the first step.
         compile: Compile chains of kernels that support it (see docs/performance.md): ``on``, ``off``, or ``auto`` (only
             if that saves more than a minute in total).
         chain_dtype: Type of matrix products in chains: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 for
@@ -97,10 +97,9 @@ class Settings:
         Raises:
             InputError: A setting has the wrong type, or: ``batch_size``, ``lr``, ``decay_after``, ``energy_limit``,
                 ``log_every``, ``checkpoint_every``, ``adversary_lr`` or ``grad_clip`` is not positive; ``steps``,
-                ``warmup``, ``sample_every``, ``evaluate_every``, ``patience``, ``seed`` or
-                ``data_noise`` is negative; ``evaluate_samples`` is below 2; there is ``patience`` but no
-                ``evaluate_every``; ``lr`` or ``data_noise`` is
-                infinite; ``seed`` is 2³² or more; ``ema`` or one of ``betas`` is outside [0, 1).
+                ``warmup``, ``sample_every``, ``evaluate_every``, ``patience``, ``seed`` or ``data_noise`` is negative;
+                ``evaluate_samples`` is below 2; ``patience`` is positive without ``evaluate_every``; ``lr`` or
+                ``data_noise`` is infinite; ``seed`` is 2³² or more; ``ema`` or one of ``betas`` is outside [0, 1).
         """
         for name in WHOLE:
             self._require(name, is_whole(getattr(self, name)), "a whole number")
@@ -117,7 +116,7 @@ class Settings:
             self._require(name, getattr(self, name) > 0, "more than 0")
         self._require("evaluate_samples", self.evaluate_samples >= 2, "at least 2")
         if self.patience and not self.evaluate_every:
-            raise InputError(f"patience={self.patience} needs evaluate_every: nothing is measured along training")
+            raise InputError(f"patience={self.patience} needs evaluate_every above 0, or samples are not measured")
         for name in ("lr", "data_noise"):
             self._require(name, getattr(self, name) < float("inf"), "finite")
         self._require("seed", self.seed < 2**32, "less than 2**32")

@@ -32,7 +32,7 @@ MIN_SPEEDUP = 1.2
 """``auto`` uses bfloat16 if its products are this many times as fast as those of float32."""
 
 PRODUCT, PRODUCTS = 512, 10
-"""Size of the matrices, and number of products, by which that is measured."""
+"""Size of the matrices, and number of products, in that measurement."""
 
 
 def chain_options(
@@ -114,7 +114,7 @@ def _dtype(choice: str, kernel: Kernel, compiled: bool, x: Tensor) -> torch.dtyp
 def has_fast_bfloat16(device: torch.device) -> bool:
     """Whether the device multiplies matrices of bfloat16 faster than of float32.
 
-    It is measured on a CPU: some processors that have the instructions are slower with them.
+    On a CPU this is measured, since some processors that have the instructions are slower with them.
     """
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
@@ -124,7 +124,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def _product_seconds(dtype: torch.dtype) -> float:
-    """The shortest of several times of a matrix product."""
+    """Seconds that a matrix product takes: the shortest of several measurements."""
     a = torch.ones(PRODUCT, PRODUCT, dtype=dtype)
     a @ a  # the first product prepares the kernel
     return min(timeit.repeat(lambda: a @ a, number=1, repeat=PRODUCTS))

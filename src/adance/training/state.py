@@ -157,7 +157,7 @@ class TrainingState:
         if rank() == 0:
             warnings.warn(
                 f"{path.parent} was written by {before} process{'es' if before > 1 else ''}, and training continues in "
-                f"{world_size()}: the chains are dealt out again, and the number of rows in a step changes with the "
+                f"{world_size()}: the chains are redistributed, and the number of rows in a step changes with the "
                 "number of processes",
                 stacklevel=5,
             )

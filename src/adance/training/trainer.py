@@ -53,8 +53,9 @@ class Trainer:
         allow_batch_norm: Allow batch normalization in the energy.
         show_progress: Show a bar on a terminal; elsewhere log progress at level INFO to the logger ``adance``.
         profile: Measure how the time is spent; see :attr:`profile_table`.
-        metric: What measures samples every ``evaluate_every`` steps: a function of the data, the number of samples and
-            a seed that returns a distance of a run, such as the class :class:`adance.evaluation.SampleDistance`.
+        metric: Makes the metric of samples that is measured every ``evaluate_every`` steps. It is called with the data,
+            the number of samples and a seed, and returns a function from a run to a distance; for example
+            :class:`adance.evaluation.SampleDistance`.
 
     Attributes:
         profile_table: After :meth:`fit`, the seconds and share of each part of training, if ``profile`` is on.
@@ -310,7 +311,7 @@ class Trainer:
 
     def _checkpoint(self) -> None:
         self.state.save(self.folder)
-        self.accelerator.wait_for_everyone()  # a process that ended would end the one that writes
+        self.accelerator.wait_for_everyone()  # if another process ended now, the one that writes would end too
 
     def _restore(self) -> None:
         main = self.accelerator.is_main_process
