@@ -79,9 +79,11 @@ def _check_labels(energy: nn.Module, x: Tensor, data: Dataset) -> None:
         raise InputError(f"{data.name} has no labels of held-out rows, which {name} needs as its condition")
     known = torch.unique(data.train_labels)
     if isinstance(energy, ClassConditional) and len(known) < energy.classes:
+        needed = int(known.max()) + 1
+        advice = f": set classes to {needed}" if needed < energy.classes else ""
         warnings.warn(
             f"{data.name} has training rows of {len(known)} of the {energy.classes} classes of {name}, which learns "
-            "nothing about the others: set classes to the number of labels",
+            f"nothing about the others{advice}",
             stacklevel=4,
         )
     splits = {"training": known, "held-out": known if data.test_labels is None else torch.unique(data.test_labels)}
