@@ -1,6 +1,5 @@
 """Where chains start: noise, data, or the ends of earlier chains (persistent, rejuvenated or reweighted), kept."""
 
-import math
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -14,9 +13,6 @@ from adance.samplers.rows import where_rows
 
 StartKind = Literal["noise", "data", "persistent", "rejuvenated", "reweighted"]
 BUFFERED = ("persistent", "rejuvenated", "reweighted")
-
-OLDER_THAN_MOST = 0.8
-"""Share of training's chains that are at most as old as a chain for sampling."""
 
 
 class Starts(NamedTuple):
@@ -49,16 +45,13 @@ def check_starts(kind: str, rejuvenation: float, capacity: int) -> None:
 
 
 def runs_since_noise(kind: StartKind, rejuvenation: float) -> float | None:
-    """Number of runs since their start from noise that 80% of the chains do not exceed.
+    """Mean number of runs of the chains since their start from noise, at the end of a run.
 
-    A chain that restarts with probability R before each run is at most n runs old with probability
-    ``1 − (1 − R)ⁿ``. ``None`` if chains do not restart.
+    It is 1/R if a chain restarts with probability R before each run. ``None`` if chains do not restart.
     """
-    if kind == "noise" or rejuvenation == 1:
+    if kind == "noise":
         return 1.0
-    if rejuvenation == 0:
-        return None
-    return max(1.0, math.log1p(-OLDER_THAN_MOST) / math.log1p(-rejuvenation))
+    return 1 / rejuvenation if rejuvenation > 0 else None
 
 
 class ChainStarts(nn.Module):

@@ -11,11 +11,12 @@ def sampling_steps(kernel: Kernel, training_runs: float | None = None) -> int:
 
     Adjusted kernels converge to the model's distribution: they take twenty times as many steps as a run of a chain in
     training. Other chains are good samplers for as long as training has followed them: they take as many steps as
-    training's own chains took since they started at noise, or twice the steps of one run if that is not known.
+    training's own chains took on average since they started at noise, or twice the steps of one run if that is not
+    known.
 
     Args:
         kernel: The kernel, whose number of steps is that of one run in training.
-        training_runs: Number of runs that most of training's chains have taken since they started at noise, see
+        training_runs: Mean number of runs that training's chains have taken since they started at noise, see
             :func:`~adance.samplers.persistent_chains.runs_since_noise`.
     """
     if kernel.exact:

@@ -43,7 +43,7 @@ class Run:
         step: The optimizer step of these weights.
         averaged: Whether these weights are the moving average.
         log_normalizer: Log Z, if training learned it.
-        chain_runs: Number of runs that most chains had taken since noise in training, if chains started from noise.
+        chain_runs: Mean number of runs that chains had taken since noise in training, if chains started from noise.
         buffer: The replay buffer of training ``(N, *event)``, if there was one.
     """
 
