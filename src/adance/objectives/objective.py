@@ -85,7 +85,7 @@ class ChainPlan:
         kernel: The kernel, whose number of steps is that of one run.
         rows: Chains that run at a time.
         interval: Optimizer steps between runs.
-        runs: Number of runs that most chains have taken since noise, or ``None``.
+        runs: Mean number of runs that chains have taken since noise, or ``None``.
     """
 
     kernel: Kernel

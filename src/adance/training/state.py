@@ -62,7 +62,7 @@ class TrainingState:
 
     @property
     def chain_runs(self) -> float | None:
-        """How many runs most chains from noise have behind them, if there are such chains."""
+        """Mean number of runs of the chains since they started at noise, if there are such chains."""
         return None if self.plan is None else self.plan.runs
 
     def as_run(self, folder: RunFolder, data: dict[str, Any]) -> Run:
