@@ -11,7 +11,15 @@ from adance.sweeps.axes import Values, short_keys
 from adance.sweeps.job import Outcome
 
 SEEDS = ("seed", "data_seed")
-TRAINING_METRICS = ("sample_distance", "loss", "energy_data", "energy_noise", "gradient_norm", "auc", "energy_gradients")
+TRAINING_METRICS = (
+    "sample_distance",
+    "loss",
+    "energy_data",
+    "energy_noise",
+    "gradient_norm",
+    "auc",
+    "energy_gradients",
+)
 MAX_EVALUATION_COLUMNS = 4
 
 
