@@ -50,7 +50,7 @@ def test_the_command_writes_every_measurement_with_what_it_is_of(digits_run, cap
         assert "FID" not in m["name"]
     lengths = {m["samples"]: m["chain_length"] for m in samples}
     assert lengths == {
-        "default from noise": 67, "default from noise, last 10 noise-free": 67,
+        "default from noise": 48, "default from noise, last 10 noise-free": 48,
         "short-run from noise": 12, "short-run from noise, last 4 noise-free": 12,
         "short-run from the buffer": 12, "short-run from the buffer, last 4 noise-free": 12,
         "long-run from noise": 120, "long-run from noise, last 10 noise-free": 120,
@@ -109,7 +109,7 @@ def test_fewer_samples_than_splits_are_an_error(digits_run, capsys):
 def test_schemes_are_default_short_and_long_runs_from_noise_and_buffer(digits_run):
     schemes = {scheme.name: (scheme.start, scheme.steps, scheme.noise_free) for scheme in all_schemes(digits_run)}
     assert schemes == {
-        "default from noise": ("noise", 67, 10),
+        "default from noise": ("noise", 48, 10),
         "short-run from noise": ("noise", 12, 4),
         "short-run from the buffer": ("buffer", 12, 4),
         "long-run from noise": ("noise", 120, 10),
