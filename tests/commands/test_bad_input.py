@@ -79,7 +79,10 @@ TRAIN = [
     ("--objective.sampler.stepz 3", "'stepz' is not accepted (did you mean steps?); Langevin takes steps, step_size,"),
     ("--objective.noise.noises 3", "'noise.noises' is not accepted"),
     ("--objective NCE --objective.noise.components 3", "--objective.noise.components: choose a class first, with"),
-    ("--objective NCE --objective.noise gausian", "no noise is called 'gausian' (did you mean gaussian?); give one of"),
+    (
+        "--objective NCE --objective.noise gausian",
+        "no noise or density is called 'gausian' (did you mean gaussian?); give one of",
+    ),
     ("--energy.hidden", "--energy.hidden: the value is missing, as in --energy.hidden=VALUE"),
     ("--trust", "'' is not the name of a module"),
     ("--trust ./odd_nets.py", "'./odd_nets.py' is not the name of a module: give one such as mymodule"),

@@ -81,9 +81,9 @@ def test_the_page_of_a_run_stands_alone_and_is_well_formed(kind, run_folder, cap
 def test_the_recording_of_the_page_is_the_chain_that_sampling_runs(run_folder):
     folder = run_folder("image")
     recording = json.loads(re.search(r'id="recording">(.*?)</script>', report(folder), re.S)[1])
-    assert recording["labels"][0] == "step 0 of 56"
-    assert len(recording["pictures"]) == len(recording["labels"]) == len(recording["energies"]) == 57
-    assert len(set(recording["pictures"])) == 57
+    assert recording["labels"][0] == "step 0 of 40"
+    assert len(recording["pictures"]) == len(recording["labels"]) == len(recording["energies"]) == 41
+    assert len(set(recording["pictures"])) == 41
 
     run = load(folder)
     recorded = record_chain(run, 36, 36)
