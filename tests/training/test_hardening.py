@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,8 @@ def test_a_run_that_is_killed_while_it_trains_ends_as_one_that_is_not(seed, tmp_
     for kill in range(2):
         process = start(argv_of(out), stderr=tmp_path / f"error-{kill}")
         time.sleep(moments.uniform(0, 1))
-        os.kill(process.pid, number)
+        with suppress(ProcessLookupError):  # it had ended
+            os.kill(process.pid, number)
         process.join(120)
         # 0: it had ended; -number: it had not yet begun
         assert process.exitcode in (0, 128 + number, -number)
