@@ -284,14 +284,16 @@ class Trainer:
         if step % self.look_every == 0 or at_checkpoint:
             self.guard.stop_if_diverged(self.folder)
         if step % settings.log_every == 0 or due or last:
-            with self.profile.part("evaluation"):
-                distance = self.quality.measure(self.run) if due else {}
-            self.reporter.log(out, self.energy, step, self.state.seconds, distance)
+            self.reporter.log(out, self.energy, step, self.state.seconds, self._distance() if due else {})
         self.reporter.progress.advance(step)
         if at_checkpoint:
             self._checkpoint()
         if settings.sample_every and step % settings.sample_every == 0 and not last:
             self._save_samples()
+
+    def _distance(self) -> dict[str, float]:
+        with self.profile.part("evaluation"):
+            return self.quality.measure(self.run)
 
     def _save_samples(self) -> None:
         if self.accelerator.is_main_process and has_picture(self.data_description, unwrap(self.energy)):
