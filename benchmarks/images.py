@@ -27,7 +27,7 @@ from adance.training.run_folder import RunFolder
 RESULTS = Path(__file__).parent / "results" / "images"
 CHAIN = 30
 FACTORS, LAST_FACTORS = (1, 2, 4), (1, 2, 4, 10)
-LOGGED = ("gradient_norm", "ratio_std", "ratio_temperature", "effective_sample_share", "energy_data", "energy_noise")
+LOGGED = ("gradient_norm", "ratio_temperature", "ratio_std", "effective_sample_share", "energy_data", "energy_noise")
 THESIS_LOOP = {"lr": 1e-4, "betas": (0.0, 0.999), "schedule": "constant", "ema": 0.0}
 
 
