@@ -1,8 +1,13 @@
 """Linear layers and convolutions that compute the same as torch's, but faster."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 FEW_INPUTS = 32
 """With at most this many inputs per output, a convolution on the CPU is a product with unfolded patches."""
@@ -28,6 +33,8 @@ class FastConv2d(nn.Conv2d):
     With groups, dilation or other padding it is torch's own.
     """
 
+    backward_dtype: torch.dtype | None = None
+
     def forward(self, x: Tensor) -> Tensor:
         """Outputs ``(B, O, H', W')`` of inputs ``(B, C, H, W)``, in the type of the inputs."""
         weight = self.weight  # a parametrized one is computed at each access
@@ -43,7 +50,11 @@ class FastConv2d(nn.Conv2d):
             return self._cover(x[:, :, : max(kh - ph, 0), : max(kw - pw, 0)], weight)
         if x.device.type == "cpu" and self.in_channels * kh * kw <= FEW_INPUTS:
             return self._unfold(x, weight, h, w)
-        return F.conv2d(x.contiguous(memory_format=torch.channels_last), weight, self.bias, self.stride, self._pads)
+        x = x.contiguous(memory_format=torch.channels_last)
+        if self.backward_dtype is not None:
+            how = self.stride, self._pads, self.backward_dtype
+            return _NarrowBackward.apply(x, weight, self.bias, *how)  # type: ignore[no-untyped-call, no-any-return]
+        return F.conv2d(x, weight, self.bias, self.stride, self._pads)
 
     def _cover(self, x: Tensor, weight: Tensor) -> Tensor:
         """A convolution with one output position, as a linear layer."""
@@ -72,3 +83,50 @@ class FastConv2d(nn.Conv2d):
     def _pads(self) -> tuple[int, int]:
         assert isinstance(self.padding, tuple)
         return self.padding[0], self.padding[1]
+
+
+@contextmanager
+def backward_in(energy: object, dtype: torch.dtype | None) -> Iterator[None]:
+    """The gradients of convolutions evaluated in this context are products in ``dtype``; values stay as they are.
+
+    It applies to :class:`FastConv2d` layers of ``energy``. Their second derivatives raise an error.
+    """
+    modules = energy.modules() if isinstance(energy, nn.Module) else ()
+    layers = [layer for layer in modules if isinstance(layer, FastConv2d)]
+    for layer in layers:
+        layer.backward_dtype = dtype
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.backward_dtype = None
+
+
+class _NarrowBackward(torch.autograd.Function):
+    """A convolution whose gradients are products in a narrower type."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dtype: torch.dtype,
+    ) -> Tensor:
+        ctx.save_for_backward(x.to(dtype), weight.to(dtype))
+        ctx.stride, ctx.padding, ctx.dtype, ctx.has_bias = stride, padding, dtype, bias is not None
+        return F.conv2d(x, weight, bias, stride, padding)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        wanted = (ctx.needs_input_grad[0], ctx.needs_input_grad[1], False)
+        of_x, of_weight, _ = torch.ops.aten.convolution_backward(
+            gradient.to(ctx.dtype), x, weight, None, ctx.stride, ctx.padding, (1, 1), False, (0, 0), 1, wanted
+        )
+        of_bias = gradient.sum((0, 2, 3)) if ctx.has_bias else None
+        found = (None if one is None else one.to(gradient.dtype) for one in (of_x, of_weight))
+        return (*found, of_bias, None, None, None)

@@ -132,7 +132,14 @@ class _Adaptive(Recipe):
         ratio = LogRatio(chosen.ratio_temperature, "centered" if chosen.center else "margin", chosen.margin)
         if not noise.is_model:
             _warn_of_mismatch(site, noise, ratio.temperature)
-        return Contrastive(self._contrast(), noise, ratio, normalize=self.normalize, energy_penalty=self.energy_penalty)
+        return Contrastive(
+            self._contrast(),
+            noise,
+            ratio,
+            normalize=self.normalize,
+            energy_penalty=self.energy_penalty,
+            backward_dtype=site.chains.dtype,
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from adance.contrasts.contrast import Contrast
 from adance.distributed import gather, mean_over_ranks
 from adance.energies.conditional import given, needs_condition
 from adance.energies.energy import check_events, evaluate, unwrap
+from adance.energies.layers import backward_in
 from adance.energies.spectral import power_iteration_held
 from adance.errors import InputError
 from adance.noises.noise import Noise, NoiseSample, Separation
@@ -44,6 +45,8 @@ class Contrastive(Objective):
             the noise if the contrast's weights are bounded, otherwise 1.
         normalize: Divide by the contrast's curvature Ψ''(1), so that learning rates are comparable between contrasts.
         energy_penalty: Weight α ≥ 0 of the penalty ``α·(mean E₊² + mean E₋²)``.
+        backward_dtype: Type of the products in the gradients of :class:`~adance.energies.layers.FastConv2d` layers;
+            ``None`` for the type of their weights. Energies do not depend on it.
 
     Raises:
         InputError: ``energy_penalty`` is below 0 or not finite, or the parts do not fit together.
@@ -57,12 +60,13 @@ class Contrastive(Objective):
         *,
         normalize: bool = True,
         energy_penalty: float = 0.0,
+        backward_dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         check_real("energy_penalty", energy_penalty, 0)
         self.contrast, self.noise = contrast, noise
         self.log_ratio = log_ratio or LogRatio(noise.temperature if contrast.bounded_weights else 1.0)
-        self.normalize, self.energy_penalty = normalize, energy_penalty
+        self.normalize, self.energy_penalty, self.backward_dtype = normalize, energy_penalty, backward_dtype
         self.rows = LiveRows()
         noise.check_contrast(contrast)
         pair = f"{type(contrast).__name__} with {type(noise).__name__}"
@@ -133,7 +137,7 @@ class Contrastive(Objective):
         both = torch.cat([x, sample.x])
         # all rows of noise that is the model itself have the same weight; a condition belongs to its row
         choose = condition is None and not sample.from_model and not self._trains_noise
-        with power_iteration_held(energy), _exact_float32(both):
+        with self._evaluating(energy, both):
             evaluated = self.rows.evaluate(given(energy, condition), both, choose)
             energies = evaluated.energies
             reference = self._reference(both, sample, energies, condition)
@@ -148,7 +152,7 @@ class Contrastive(Objective):
         if self.energy_penalty > 0:
             value = value + self.energy_penalty * (energies[:n].square().mean() + energies[n:].square().mean())
         if evaluated.connect is not None:
-            with power_iteration_held(energy), _exact_float32(both):
+            with self._evaluating(energy, both):
                 value = evaluated.connect(value)
         metrics = lambda: self._metrics(textbook, detached, d.detach(), n)  # noqa: E731
         return LossOutput(value, detached[:n], detached[n:], metrics, self._separation(d.detach(), d_data.detach(), n))
@@ -158,6 +162,11 @@ class Contrastive(Objective):
         super().after_step(energy, step, out)
         assert out.separation is not None
         self.noise.after_step(unwrap(energy), step, out.separation)
+
+    @contextmanager
+    def _evaluating(self, energy: nn.Module, x: Tensor) -> Iterator[None]:
+        with power_iteration_held(energy), _exact_float32(x), backward_in(energy, self.backward_dtype):
+            yield
 
     def _reference(self, both: Tensor, sample: NoiseSample, energies: Tensor, condition: Tensor | None) -> Tensor:
         """The noise's energies of data and noise ``(B + M,)``."""

@@ -33,7 +33,9 @@ class _Likelihood(Recipe):
 
     def build_for(self, site: Site) -> Contrastive:
         noise = self._snapshot(site.setting).build(site)
-        return Contrastive(Linear(), noise, LogRatio(), energy_penalty=self.energy_penalty)
+        return Contrastive(
+            Linear(), noise, LogRatio(), energy_penalty=self.energy_penalty, backward_dtype=site.chains.dtype
+        )
 
 
 def _choose(

@@ -25,7 +25,8 @@ class ChainOptions:
 
     Attributes:
         compile: Run chains as compiled programs.
-        dtype: Type in which their copy of the energy multiplies; ``None`` for the dtype of the energy.
+        dtype: Type in which their copy of the energy multiplies; ``None`` for the dtype of the energy. The objective
+            may use it for the gradients of its convolutions too.
         timer: Returns a context manager that chains run in, to measure their time.
     """
 

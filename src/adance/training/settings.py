@@ -55,8 +55,9 @@ class Settings:
             the loss or the mean energy of data is more than this many times as large as at the first step.
         compile: Compile chains of kernels that support it (see docs/performance.md): ``on``, ``off``, or ``auto`` (only
             if that saves more than a minute in total).
-        chain_dtype: Type of matrix products in chains: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 for
-            compiled, unadjusted chains of images on devices where it is faster. The ratio is always float32.
+        chain_dtype: Type of matrix products in chains, and in the gradients of the library's convolutions if the noise
+            comes from chains: ``float32``, ``bfloat16``, or ``auto``, which is bfloat16 for compiled, unadjusted chains
+            of images on devices where it is faster. The ratio is always float32.
         seed: Seed of everything random.
         log_every: Steps between lines of metrics.jsonl.
         sample_every: Steps between pictures of samples; 0 for only one at the end.
