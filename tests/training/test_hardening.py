@@ -170,6 +170,10 @@ def surrounded(tmp_path, *argv, before="", after="", **environment):
 
 
 TRAIN = [*TINY, "--steps", "2", "--out", "new"]
+# root's permissions, which pass over those of files, are given up
+WITHOUT = "-dac_override,-dac_read_search"
+AS_OWNER = f"setpriv --inh-caps={WITHOUT} --bounding-set={WITHOUT}" if os.geteuid() == 0 else ""
+LOCKED = f"chmod -R a-w run; {AS_OWNER}"
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 SURROUNDINGS = {
     "full standard output": (["score", "run", "digits"], {"after": "> /dev/full"}, 2),
@@ -185,6 +189,17 @@ SURROUNDINGS = {
     "a Latin-1 terminal": (["evaluate", "run", "--n", "20"], {"PYTHONIOENCODING": "latin-1"}, 0),
     "the C locale": (["sample", "run", "--out", "ü/x.npz"], ASCII, 0),
     "a file for a folder": (["sample", "run", "--out", "run/config.yaml/x.png"], {}, 2),
+    "training on in a folder that is read-only": (["train", "--resume", "run", "--steps", "11"], {"before": LOCKED}, 2),
+    "sampling into a folder that is read-only": (["sample", "run"], {"before": LOCKED}, 2),
+    "evaluating in a folder that is read-only": (["evaluate", "run", "--n", "20"], {"before": LOCKED}, 2),
+    "a report in a folder that is read-only": (["report", "run"], {"before": LOCKED}, 2),
+    "scoring in a folder that is read-only": (["score", "run", "digits"], {"before": LOCKED}, 0),
+    "a run in a folder that is read-only": (TRAIN[:-2], {"before": f"chmod a-w .; {AS_OWNER}"}, 2),
+    "checkpoints that cannot be read": (
+        ["train", "--resume", "run", "--steps", "11"],
+        {"before": f"chmod a-r run/checkpoints; {AS_OWNER}"},
+        2,
+    ),
     "a file size limit": (["sample", "run", "--n", "64"], {"before": "ulimit -f 1;"}, 2),
 }
 
@@ -193,6 +208,8 @@ SURROUNDINGS = {
 def test_odd_surroundings(name, finished, tmp_path):
     shutil.copytree(finished[0], tmp_path / "run")
     argv, options, status = SURROUNDINGS[name]
+    if "setpriv" in options.get("before", "") and shutil.which("setpriv") is None:
+        pytest.skip("root needs setpriv to obey permissions")
     done = surrounded(tmp_path, *argv, **options)
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
