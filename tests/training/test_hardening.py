@@ -19,12 +19,14 @@ import numpy as np
 import pytest
 from child_processes import TINY, end_of, finish, start
 
+import adance
 from adance.cli import main
 from adance.training.checkpoint import load_tensors, read_state
 
 STEPS = 60
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL)
 COMMAND = [sys.executable, "-m", "adance"]
+PACKAGE = str(Path(adance.__file__).parent)
 
 
 def sampled(cases, *sample):
@@ -78,11 +80,14 @@ def test_a_run_that_is_killed_while_it_starts_ends_as_one_that_is_not(seed, tmp_
     if seed % 3 == 0:  # while it resumes
         assert finish([*TINY, "--steps", STEPS, "--out", out], die_at=16) == -signal.SIGKILL
     process = subprocess.Popen([*COMMAND, *argv_of(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(moments.uniform(0.15, 5))  # Python itself starts first
+    time.sleep(moments.uniform(0, 5))
     process.send_signal(number)
     error = process.communicate(timeout=120)[1]
-    assert process.returncode in (0, 128 + number, -number)
-    check_error(error, lines=2)
+    if "Traceback" in error and PACKAGE not in error:
+        assert number == signal.SIGINT  # Python itself had not yet started
+    else:
+        assert process.returncode in (0, 128 + number, -number)
+        check_error(error, lines=2)
     check_whole(out)
     assert finish(argv_of(out)) == 0
     assert end_of(out) == uninterrupted(STEPS)
@@ -164,7 +169,8 @@ def surrounded(tmp_path, *argv, before="", after="", **environment):
         cwd=tmp_path,
         env=found,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",  # the command may write in another encoding
         timeout=300,
     )
 
