@@ -41,6 +41,12 @@ def argv_of(out, steps=STEPS):
     return [*TINY, "--steps", str(steps), "--out", str(out)]
 
 
+def hear_signals():
+    """Let a process hear all signals, also those that this one was started to ignore, as in the background."""
+    for number in SIGNALS[:3]:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def check_whole(out):
     """Every checkpoint of the run is whole."""
     for folder in (out / "checkpoints").glob("[0-9]*"):
@@ -79,7 +85,9 @@ def test_a_run_that_is_killed_while_it_starts_ends_as_one_that_is_not(seed, tmp_
     out, moments, number = tmp_path / "run", random.Random(seed), SIGNALS[seed % 4]
     if seed % 3 == 0:  # while it resumes
         assert finish([*TINY, "--steps", STEPS, "--out", out], die_at=16) == -signal.SIGKILL
-    process = subprocess.Popen([*COMMAND, *argv_of(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, *argv_of(out)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_signals
+    )
     time.sleep(moments.uniform(0, 5))
     process.send_signal(number)
     error = process.communicate(timeout=120)[1]
