@@ -4,9 +4,11 @@ Names are imported when first used, so that ``import adance`` is quick.
 """
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing's own takes most of the time of this import, in which Ctrl-C shows a traceback
 if TYPE_CHECKING:
+    from typing import Any
+
     from adance.configurable import remember
     from adance.data import Dataset, load_data
     from adance.energies import MLP, ConvNet, ResNet, freeze
@@ -97,7 +99,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import ``name`` from the room where it lives."""
     if name not in _HOME:
         raise AttributeError(f"module 'adance' has no attribute {name!r}")

@@ -17,6 +17,16 @@ def atomic_write(path: Path) -> Iterator[Path]:
     Raises:
         OSError: ``path`` is a folder or a device, or cannot be written.
     """
+    with _temporary(path) as part:
+        yield part
+        _to_disk(part)
+        part.replace(path)
+        _to_disk(path.parent)
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """Yield a path next to ``path``, in a folder that is created if needed, and remove the file there at the end."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder", str(path))
     if path.exists() and not path.is_file():  # a device: renaming would replace it
@@ -25,9 +35,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part
-        _to_disk(part)
-        part.replace(path)
-        _to_disk(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
@@ -39,9 +46,24 @@ def output_file(path: Path) -> Iterator[Path]:
     Raises:
         InputError: The file cannot be written.
     """
+    with _refused(path), atomic_write(path) as part:
+        yield part
+
+
+def check_writable(path: Path) -> None:
+    """Check that :func:`output_file` can write ``path``, before the work whose result it will hold.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    with _refused(path), _temporary(path) as part:
+        part.touch()
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
     try:
-        with atomic_write(path) as part:
-            yield part
+        yield
     except OSError as error:
         raise InputError(f"cannot write {path}: {reason(error)}") from None
 

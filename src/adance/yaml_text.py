@@ -11,6 +11,8 @@ from adance.errors import InputError
 FLOAT, EXPONENT = "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
 """A number such as ``1e-3``, which to YAML 1.1 is a string; so a string ``"1e-3"`` is written in quotes."""
 
+MAX_VALUES = 1_000_000
+
 
 class _Loader(yaml.SafeLoader):
     pass
@@ -32,11 +34,10 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
         where: What to call it in a complaint.
 
     Raises:
-        InputError: It is no YAML, holds anything but plain values, or contains itself.
+        InputError: It is no YAML, holds anything but plain values, contains itself, or is too large.
     """
     try:
-        held = yaml.load(text, _Loader)  # a safe loader
-        json.dumps(held, default=str)  # refuses what contains itself
+        held = _load(text)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         raise InputError(f"cannot read {where}: {' '.join(str(error).split())}") from None
     if not (isinstance(held, dict) and all(isinstance(name, str) for name in held)):
@@ -47,11 +48,29 @@ def read_mapping(text: str, where: str) -> dict[str, Any]:
 def read_value(text: str) -> Any:
     """The plain value that ``text`` stands for, itself if it is no YAML; ``1e-3`` is a number."""
     try:
-        value = yaml.load(text, _Loader)  # a safe loader
-        json.dumps(value, default=str)
+        return _load(text)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
         return text
+
+
+def _load(text: str) -> Any:
+    value = yaml.load(text, _Loader)  # a safe loader
+    if _size(value, {}) > MAX_VALUES:
+        raise ValueError(f"with its aliases it has more than {MAX_VALUES:,} values")
+    json.dumps(value, default=str)  # refuses what contains itself
     return value
+
+
+def _size(value: Any, known: dict[int, int]) -> int:
+    """The number of values in ``value``, one that has several aliases at each of them."""
+    if not isinstance(value, (list, dict)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = 0  # while it is counted, so that what contains itself has an end
+        known[id(value)] = 1 + sum(
+            _size(item, known) for item in (value.values() if isinstance(value, dict) else value)
+        )
+    return known[id(value)]
 
 
 def names_class(value: Any) -> bool:

@@ -23,6 +23,7 @@ TINY = (
     "--batch_size 8 --log_every 4 --checkpoint_every 6 --device cpu"
 )
 PROGRAMS = {"torchrun": "torch.distributed.run", "accelerate": "accelerate.commands.accelerate_cli"}
+SLURM = re.search(r"^srun (.*)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)[1]
 IN_TWO = "on cpu in 2 processes, each with 8 of the 16 rows of a batch, into"
 
 
@@ -100,3 +101,32 @@ def test_ctrl_c_at_the_launcher_writes_one_checkpoint(tmp_path):
     assert found, logged
     assert load(folder).step == int(found[1]) > 0
     assert (folder / "checkpoints" / f"{int(found[1]):08d}" / "ranks.safetensors").exists()
+
+
+@pytest.mark.hardening
+def test_tasks_of_slurm_write_one_checkpoint_when_each_gets_a_signal(tmp_path):
+    command = SLURM.removesuffix("'").replace("python", sys.executable)
+    command += f" {TINY} --steps 1000000 --log_every 1 --compile off'"
+    master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}
+    tasks = [
+        subprocess.Popen(
+            shlex.split(command),
+            cwd=tmp_path,
+            env={**os.environ, **master, "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for task in range(2)
+    ]
+    folder, began = tmp_path / "runs" / "two", time.monotonic()
+    while not (folder / "metrics.jsonl").exists() and time.monotonic() - began < 120:
+        time.sleep(0.01)
+    for task in tasks:
+        task.send_signal(signal.SIGINT)
+    logged = [task.communicate(timeout=120)[1] for task in tasks]
+    assert [task.returncode for task in tasks] == [130, 130], logged
+    assert logged[0].count(IN_TWO) == 1
+    first, last = sorted((folder / "checkpoints").iterdir())
+    assert first.name == "00000000"
+    assert load(folder).step == int(last.name) > 0
+    assert (last / "ranks.safetensors").exists()

@@ -12,7 +12,7 @@ from jsonargparse import Namespace
 from rich.console import Console
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from adance.atomic import output_file
+from adance.atomic import check_writable, output_file
 from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import descriptions, make_parser
 from adance.errors import InputError
@@ -36,9 +36,10 @@ def run(argv: list[str]) -> None:
     """Evaluate a run, print a table and write ``evaluation.json``."""
     args, options = read(argv)
     model = open_run(args, IN_SWEEPS)
+    path = model.folder.path / FILE
+    check_writable(path)
     with _progress(not args.quiet) as measuring:
         result = evaluate_run(model, options, say=measuring)
-    path = model.folder.path / FILE
     with output_file(path) as part:
         part.write_text(json.dumps(result.as_json(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     print_tables(result, Console(width=None if sys.stdout.isatty() else 120))

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from adance.atomic import output_file
+from adance.atomic import check_writable, output_file
 from adance.commands.given import split_arguments
 from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import add_part, make_parser
@@ -77,6 +77,7 @@ def run(argv: list[str]) -> None:
     kept = None if args.mask is None else _mask(args.mask, model.event_shape)
     given = None if kept is None else _given(model, args.given, args.n)
     chains = {"steps": args.steps, "start": args.start, "seed": args.seed, "compile": args.compile}
+    check_writable(out)
     samples = model.sample(args.n, given=given, kept=kept, **chains)
     if args.out is None and kind == "png":
         _write(model, samples.cpu(), out.with_suffix(".npz"))

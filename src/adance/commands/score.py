@@ -7,7 +7,7 @@ from typing import TextIO
 
 from torch import Tensor
 
-from adance.atomic import output_file
+from adance.atomic import check_writable, output_file
 from adance.commands.open_run import add_run_options, open_run
 from adance.commands.parser import make_parser
 from adance.data import rows_for_model
@@ -25,7 +25,10 @@ def run(argv: list[str]) -> None:
     args = parser.read(argv)
 
     model = open_run(args)
-    energies = model.score(rows_for_model(args.data, model.data))
+    rows = rows_for_model(args.data, model.data)
+    if args.out is not None:
+        check_writable(Path(args.out))
+    energies = model.score(rows)
     log_density = model.log_density(energies)
     if args.out is None:
         _write(sys.stdout, energies, log_density)

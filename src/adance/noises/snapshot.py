@@ -181,6 +181,6 @@ class Snapshot(Noise):
 
     def set_extra_state(self, state: Tensor) -> None:
         """Continue from :meth:`get_extra_state`."""
-        refreshed, kept, *rule = state.tolist()
+        refreshed, kept, *rule = state.flatten().tolist()
         self._refreshed, self._kept = bool(refreshed), int(kept)
         self.rule.restore(rule)

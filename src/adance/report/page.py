@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from adance.atomic import output_file
+from adance.atomic import check_writable, output_file
 from adance.errors import InputError
 from adance.report.run_page import run_context
 from adance.report.sweep_page import sweep_context
@@ -35,6 +35,7 @@ def write_report(folder: str | Path, out: str | Path | None = None, *, seed: int
     elif not (folder / "config.yaml").exists():
         raise InputError(f"{folder} is neither a run nor a sweep: it has no config.yaml and no sweep.json")
     else:
+        check_writable(out)
         page = render("run.html", run_context(folder, seed=seed, device=device))
     with output_file(out) as part:
         part.write_text(page, encoding="utf-8")

@@ -147,7 +147,7 @@ class ModelChains(nn.Module):
 
     def set_extra_state(self, state: Tensor) -> None:
         """Continue from :meth:`get_extra_state`."""
-        gradients, step_size = state.tolist()
+        gradients, step_size = state.flatten().tolist()
         self._descent = None
         self.gradients = int(gradients)
         self._step_size = None if math.isnan(step_size) else self.record.new_tensor(step_size)

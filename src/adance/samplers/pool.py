@@ -90,4 +90,4 @@ class Pool(nn.Module):
 
     def set_extra_state(self, state: Tensor) -> None:
         """Continue from :meth:`get_extra_state`."""
-        self._size, self._cursor, self._known = state.tolist()
+        self._size, self._cursor, self._known = state.flatten().tolist()

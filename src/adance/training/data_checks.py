@@ -78,20 +78,20 @@ def _check_labels(energy: nn.Module, x: Tensor, data: Dataset) -> None:
     if data.test_labels is None and needs_condition(energy):
         raise InputError(f"{data.name} has no labels of held-out rows, which {name} needs as its condition")
     known = torch.unique(data.train_labels)
-    if isinstance(energy, ClassConditional) and len(known) < energy.classes:
-        needed = int(known.max()) + 1
-        advice = f": set classes to {needed}" if needed < energy.classes else ""
-        warnings.warn(
-            f"{data.name} has training rows of {len(known)} of the {energy.classes} classes of {name}, which learns "
-            f"nothing about the others{advice}",
-            stacklevel=4,
-        )
     splits = {"training": known, "held-out": known if data.test_labels is None else torch.unique(data.test_labels)}
     for split, labels in splits.items():
         if isinstance(energy, ClassConditional):
             energy.check_labels(labels, split)
         for label in (labels.min(), labels.max()):
             _energies(energy, x, label[None], f"label {int(label)} of the {split} rows", data)
+    if isinstance(energy, ClassConditional) and len(known) < energy.classes:
+        needed = int(torch.cat(list(splits.values())).max()) + 1
+        advice = f": set classes to {needed}" if needed < energy.classes else ""
+        warnings.warn(
+            f"{data.name} has training rows of {len(known)} of the {energy.classes} classes of {name}, which learns "
+            f"nothing about the others{advice}",
+            stacklevel=4,
+        )
     unseen = splits["held-out"][~torch.isin(splits["held-out"], known)].tolist()
     if unseen:
         shown = ", ".join(map(str, unseen))

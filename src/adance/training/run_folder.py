@@ -11,6 +11,7 @@
 
 import json
 import math
+import os
 import shutil
 from contextlib import suppress
 from itertools import count
@@ -153,7 +154,9 @@ class RunFolder:
 
     def checkpoint_steps(self) -> list[int]:
         """Steps of all checkpoints, in order."""
-        return sorted(int(path.name) for path in self.checkpoints.glob("[0-9]*") if path.name.isdigit())
+        # unlike glob, this fails if the folder cannot be read: training would start again
+        names = os.listdir(self.checkpoints) if self.checkpoints.exists() else []
+        return sorted(int(name) for name in names if name.isdigit())
 
     def append_metrics(self, row: dict[str, float]) -> None:
         """Add a line to ``metrics.jsonl``; non-finite numbers, which JSON lacks, become null."""
