@@ -101,10 +101,10 @@ def chain_table(device: str, repeats: int) -> Iterator[str]:
 
 
 def training_table(device: str, repeats: int) -> Iterator[str]:
-    """With the default's chains of 30 steps, and on architecture A with the thesis's of 100."""
+    """With the default's chains of 30 steps, and on architecture A with the thesis's of 100 too."""
     yield "| net | chain | training step | ms | with memory kept | fastest peer's CD / this |"
     yield "|---|---|---|---|---|---|"
-    for name, steps in (("A", 30), ("A", 100), ("MLP", 30)):
+    for name, steps in (("A", 30), ("A", 100), ("C", 30), ("MLP", 30)):
         ways, interval = training(name, steps, device)
         found = measure(ways, repeats, device)
         pool, step = found.pop("AdaNCE, its pool"), found["AdaNCE, a step from the pool"]
