@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from adance.configurable import remember
     from adance.data import Dataset, load_data
-    from adance.energies import MLP, ConvNet, ResNet, freeze
+    from adance.energies import MLP, ConvNet, ResNet, Tilted, freeze
     from adance.errors import DivergedError, InputError
     from adance.objectives import (
         ACE,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "adance.configurable": ("remember",),
     "adance.data": ("Dataset", "load_data"),
-    "adance.energies": ("MLP", "ConvNet", "ResNet", "freeze"),
+    "adance.energies": ("MLP", "ConvNet", "ResNet", "Tilted", "freeze"),
     "adance.errors": ("DivergedError", "InputError"),
     "adance.objectives": (
         "NCE",
@@ -88,6 +88,7 @@ __all__ = [
     "Run",
     "ScoreMatching",
     "Settings",
+    "Tilted",
     "Trainer",
     "freeze",
     "load",
