@@ -21,4 +21,3 @@ def test_each_names_data_and_builds_an_energy_for_them(path):
     settings = choices.settings
     recipe = choices.make_objective().resolve(Setting(shape, settings.batch_size, False, settings.steps))
     assert "None" not in str(recipe)
-
