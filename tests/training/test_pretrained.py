@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch import nn
 
 from adance import load_pretrained
 from adance.cli import main
@@ -52,3 +53,15 @@ def test_an_unknown_name_is_an_error_with_the_names(tmp_path, monkeypatch, capsy
     (tmp_path / "runs").write_text("a file")
     with pytest.raises(InputError, match="cannot copy the pretrained run to"):
         copy_pretrained("digits", tmp_path / "runs")
+
+
+def test_the_energy_of_mnist_is_low_on_digits_alone(digits):
+    small = digits.batch(torch.arange(300))
+    large = nn.functional.interpolate(small, size=(20, 20), mode="bilinear")
+    x = nn.functional.pad(large, (4, 4, 4, 4), value=-1.0)  # as in MNIST, 20 pixels of digit and a margin
+    shuffled = x.flatten(1)[:, torch.randperm(784)].view_as(x)
+    energy = load_pretrained("mnist").energy
+    with torch.no_grad():
+        highest = energy(x).max()
+        assert energy(shuffled).min() > highest
+        assert energy(-x).min() > highest
