@@ -154,7 +154,7 @@ def test_a_name_that_is_none_is_one_readable_line(capsys, tmp_path):
     for arguments, names in (
         (
             ["NCE", "--objective.noise=cauchy"],
-            "no noise or density is called 'cauchy'; give one of gaussian, uniform, mixture, flow",
+            "no noise or density is called 'cauchy'; give one of gaussian, uniform, mixture, student, kde, cover, flow",
         ),
         (["BRM", "--objective.psi=sine"], "no bregman is called 'sine'; give one of logistic, kl, least_squares,"),
     ):
