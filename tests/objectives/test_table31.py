@@ -107,13 +107,19 @@ def test_the_densities_of_a_flow_and_of_a_snapshot_scale(dimension):
     # fresh snapshot has ratio one.
     x = normal_data(dimension, 200)
     flow = Flow(fit_steps=0, hidden=(16,)).build(x, torch.Generator().manual_seed(2))
+    density = flow.density
+    for weight in density.parameters():  # away from the identity, where a flow starts
+        weight.add_(0.1 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(6), dtype=weight.dtype))
     y = flow.sample(200, x, torch.Generator().manual_seed(3)).x
     z = torch.randn(200, dimension, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-    back, log_slope = flow.flow().call_and_ladj(flow.standard(y))
+    back, log_slope = density.flow().call_and_ladj(density.standard(y))
+    assert log_slope.abs().max() > 0
     torch.testing.assert_close(back, z, rtol=1e-6, atol=1e-6)
     right = Gaussian(torch.zeros(dimension, dtype=torch.float64), torch.ones(dimension, dtype=torch.float64))
     found = -flow.energy(y)
-    torch.testing.assert_close(found, right.log_prob(z) + log_slope - flow.standard.log_volume(), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(
+        found, right.log_prob(z) + log_slope - density.standard.log_volume(), rtol=1e-6, atol=1e-6
+    )
     energy = nn.Sequential(nn.Linear(dimension, 1), nn.Flatten(0)).double()
     recipe = AdaNCE(MALA(2), interval=10, margin=0.0, buffer=256)
     objective = recipe.build(energy, x, batch_size=200, generator=torch.Generator().manual_seed(4))
