@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from adance.configurable import remember
     from adance.data import Dataset, load_data
-    from adance.energies import MLP, ConvNet, ResNet, freeze
+    from adance.energies import MLP, ConvNet, ResNet, Tilted, freeze
     from adance.errors import DivergedError, InputError
     from adance.objectives import (
         ACE,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "adance.configurable": ("remember",),
     "adance.data": ("Dataset", "load_data"),
-    "adance.energies": ("MLP", "ConvNet", "ResNet", "freeze"),
+    "adance.energies": ("MLP", "ConvNet", "ResNet", "Tilted", "freeze"),
     "adance.errors": ("DivergedError", "InputError"),
     "adance.objectives": (
         "NCE",
@@ -86,6 +86,7 @@ __all__ = [
     "Run",
     "ScoreMatching",
     "Settings",
+    "Tilted",
     "Trainer",
     "freeze",
     "load",

@@ -8,6 +8,7 @@ from torch import Tensor
 from adance.data.dequantize import dequantize, level_bins
 from adance.energies.analytic import Density, Gaussian, GaussianBase, Uniform
 from adance.energies.conditional import ConditionalEnergy, takes_condition
+from adance.energies.tilted import Tilted
 from adance.training.run import Run
 
 
@@ -28,7 +29,7 @@ def why_unnormalized(run: Run) -> list[str]:
         found.append(f"its chains are short-run, at temperature {kernel.temperature:.3g} instead of 1")
     if isinstance(run.energy, ConditionalEnergy) or takes_condition(run.energy):
         found.append("its energy is conditional, and has no density without a condition")
-    elif _base(run) is None and _bounds(run) is None and run.log_normalizer is None:
+    elif not (_has_base(run) or _bounds(run) is not None or run.log_normalizer is not None):
         found.append("nothing makes exp(−E) integrable: the energy has no base term and the chains no bounds")
     return found
 
@@ -36,9 +37,12 @@ def why_unnormalized(run: Run) -> list[str]:
 def density_base(run: Run) -> Density:
     """The distribution that annealing begins at.
 
-    The energy's own Gaussian base; else the box of the chains' bounds; else for images [−1, 1], widened by half a level
-    at both ends if they have levels; and for vectors the normal law with the data's mean and deviation.
+    The base of a tilted energy; the energy's own Gaussian base; else the box of the chains' bounds; else for images
+    [−1, 1], widened by half a level at both ends if they have levels; and for vectors the normal law with the data's
+    mean and deviation.
     """
+    if isinstance(run.energy, Tilted):
+        return run.energy.fitted_base
     base = _base(run)
     if base is not None:
         return Gaussian(base.center, base.scale).to(run.device)
@@ -64,7 +68,7 @@ def continuous_rows(run: Run, x: Tensor, generator: torch.Generator) -> tuple[Te
     Returns:
         Rows ``(n, *event)`` and the terms ``(n,)``, float64.
     """
-    box = None if _base(run) is not None else _box(run)
+    box = None if _has_base(run) else _box(run)
     bounds, width = box or (-math.inf, math.inf), run.transform.level_width
     if width is None:
         inside = ((x >= bounds[0]) & (x <= bounds[1])).flatten(1).all(1)
@@ -86,6 +90,10 @@ def _box(run: Run) -> tuple[float, float] | None:
 def _base(run: Run) -> GaussianBase | None:
     base = getattr(run.energy, "base", None)
     return base if isinstance(base, GaussianBase) else None
+
+
+def _has_base(run: Run) -> bool:
+    return isinstance(run.energy, Tilted) or _base(run) is not None
 
 
 def _bounds(run: Run) -> tuple[float, float] | None:

@@ -1,8 +1,9 @@
 """Noises: what a contrastive objective distinguishes data from."""
 
 from adance.noises.adversarial import NeuralNoise, NeuralSampler
-from adance.noises.fixed import FittedNoise, FixedNoise, FromDistribution
-from adance.noises.flow import Flow, FlowNoise
+from adance.noises.by_name import as_noise
+from adance.noises.fixed import FittedNoise, FixedNoise, FromDistribution, LawNoise
+from adance.noises.flow import Flow, FlowDensity, FlowNoise
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample, Separation
 from adance.noises.perturbation import Perturbation, PerturbationNoise
 from adance.noises.snapshot import Snapshot
@@ -11,8 +12,10 @@ __all__ = [
     "FittedNoise",
     "FixedNoise",
     "Flow",
+    "FlowDensity",
     "FlowNoise",
     "FromDistribution",
+    "LawNoise",
     "NeuralNoise",
     "NeuralSampler",
     "Noise",
@@ -22,4 +25,5 @@ __all__ = [
     "PerturbationNoise",
     "Separation",
     "Snapshot",
+    "as_noise",
 ]

@@ -13,7 +13,7 @@ from torch.nn.functional import softplus
 from adance.contrasts import Bregman, Contrast
 from adance.distributed import mean_over_ranks, world_size
 from adance.errors import InputError
-from adance.noises.fixed import FittedKind, FittedNoise, FixedNoise
+from adance.noises.fixed import FittedKind, FittedNoise
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
 from adance.noises.standardized import Standardizer, randn, standard_normal_log_prob
 from adance.numbers import check_count
@@ -133,7 +133,7 @@ class NeuralNoise(Noise):
     """
 
     def __init__(
-        self, settings: NeuralSampler, base: FixedNoise, net: nn.Sequential, standard: Standardizer, latent: int
+        self, settings: NeuralSampler, base: Noise, net: nn.Sequential, standard: Standardizer, latent: int
     ) -> None:
         super().__init__()
         self.settings, self.base, self.standard, self.net, self.latent = settings, base, standard, net, latent

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+from abc import abstractmethod
 from typing import Literal, get_args
 
 import torch
@@ -9,13 +10,21 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from adance.energies.analytic import Density, Gaussian, Uniform
+from adance.energies.blend import Blend
+from adance.energies.energy import is_vector
+from adance.energies.kernel_density import KernelDensity
 from adance.energies.mixtures import FittedMixture
+from adance.energies.student import StudentT
 from adance.errors import InputError
 from adance.noises.noise import Noise, NoiseRecipe, NoiseSample
 from adance.numbers import check_count
 from adance.randomness import drawing_from
 
-FittedKind = Literal["gaussian", "uniform", "mixture"]
+FittedKind = Literal["gaussian", "uniform", "mixture", "student", "kde", "cover"]
+VECTORS_ONLY = ("student", "kde", "cover")
+
+BLANK_ROWS = 200
+"""Rows that a blank density is fitted to."""
 
 IMAGE_RANGE = 1.2
 """Half-width of the uniform noise on images; dequantized or noisy images exceed [−1, 1] a little."""
@@ -84,13 +93,38 @@ class FixedNoise(Noise):
         return -self.density.log_prob(x).to(x.dtype)
 
 
-class FittedNoise(NoiseRecipe):
+class LawNoise(NoiseRecipe):
+    """The recipe of a fixed noise whose density is fitted to data, so that it can also be the base of an energy."""
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether the density is positive everywhere."""
+        return True
+
+    @abstractmethod
+    def fit(self, data: Tensor, generator: torch.Generator | None = None) -> Density:
+        """The density, fitted to data ``(N, *event)``."""
+
+    def blank(self, event_shape: tuple[int, ...]) -> Density:
+        """A density whose tensors can be replaced by those of a fitted one, on the CPU."""
+        generator = torch.Generator().manual_seed(0)
+        return self.fit(torch.randn(BLANK_ROWS, *event_shape, generator=generator), generator)
+
+    def build(self, data: Tensor, generator: torch.Generator | None = None) -> Noise:
+        """The noise fitted to data ``(N, *event)``."""
+        return FixedNoise(self.fit(data, generator))
+
+
+class FittedNoise(LawNoise):
     """A fixed noise that is fitted to the data.
 
     Args:
         kind: ``gaussian``: the normal distribution with the data's mean and standard deviation in each axis.
             ``uniform``: the uniform distribution on [−1.2, 1.2] for images, and on the data's range plus a tenth on
-            either side for vectors. ``mixture``: a mixture of normal distributions.
+            either side for vectors. ``mixture``: a mixture of normal distributions. For vectors only: ``student``:
+            Student's t with the data's mean and covariance and 4 degrees of freedom, which has heavier tails;
+            ``kde``: a kernel density estimate with several bandwidths; ``cover``: these three in equal shares, which
+            covers modes and tails.
         components: Number of normal distributions in a ``mixture``, at least 1.
 
     Raises:
@@ -103,14 +137,32 @@ class FittedNoise(NoiseRecipe):
         check_count("components", components)
         self.kind, self.components = kind, components
 
-    def build(self, data: Tensor, generator: torch.Generator | None = None) -> FixedNoise:
-        """The noise fitted to data ``(N, *event)``."""
+    @property
+    def everywhere(self) -> bool:
+        """Whether the density is positive everywhere."""
+        return self.kind != "uniform"
+
+    def fit(self, data: Tensor, generator: torch.Generator | None = None) -> Density:
+        """The density, fitted to data ``(N, *event)``.
+
+        Raises:
+            InputError: The kind is for vectors only, and the data are not vectors.
+        """
+        if self.kind in VECTORS_ONLY and not is_vector(data.shape[1:]):
+            raise InputError(f"noise {self.kind!r} is for vectors: use gaussian, uniform, mixture or flow for images")
         if self.kind == "gaussian":
-            return FixedNoise(Gaussian.fitted(data))
+            return Gaussian.fitted(data)
         if self.kind == "mixture":
-            return FixedNoise(FittedMixture.to_data(data, self.components))
+            return FittedMixture.to_data(data, self.components)
+        if self.kind == "student":
+            return StudentT.fitted(data)
+        if self.kind == "kde":
+            return KernelDensity.fitted(data, generator)
+        if self.kind == "cover":
+            mixture = FittedMixture.to_data(data, self.components)
+            return Blend([mixture, StudentT.fitted(data), KernelDensity.fitted(data, generator)])
         low, high = _widened(data) if data.ndim == 2 else (-IMAGE_RANGE, IMAGE_RANGE)
-        return FixedNoise(Uniform(data.shape[1:], low, high).to(data))
+        return Uniform(data.shape[1:], low, high).to(data)
 
 
 def _unchecked(distribution: Distribution) -> Distribution:

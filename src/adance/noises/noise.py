@@ -50,6 +50,9 @@ class Separation:
 class NoiseRecipe(Configurable, ABC):
     """How to make a noise for given data."""
 
+    trained: bool = False
+    """Whether the noise is trained against the model."""
+
     def resolve(self: R, event_shape: tuple[int, ...]) -> R:
         """The same recipe with every open number filled in."""
         return self

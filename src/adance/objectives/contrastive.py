@@ -21,6 +21,7 @@ from adance.objectives.live_rows import LiveRows
 from adance.objectives.log_ratio import LogRatio
 from adance.objectives.metrics import energy_metrics
 from adance.objectives.objective import LossOutput, Objective
+from adance.objectives.tilt import tilt_of
 from adance.samplers.resampling import effective_sample_share
 
 START_ROWS = 2000
@@ -34,6 +35,8 @@ class Contrastive(Objective):
     The loss is NaN if a datum is outside the noise's support, as it can be with uniform noise.
 
     A noise with parameters to train maximizes the same loss, through ``adversary_parameters()``.
+
+    If the noise is the base of a tilted energy, the base cancels from r, so neither side evaluates it.
 
     Rows whose weight in the gradient is below 1e-8 of the largest count as 0; see
     :class:`~adance.objectives.live_rows.LiveRows`.
@@ -117,8 +120,9 @@ class Contrastive(Objective):
         data = data[:START_ROWS]
         sample = self.noise.sample(len(data), data, generator)
         with power_iteration_held(energy), _exact_float32(sample.x):
-            energies = evaluate(energy, sample.x)
-            log_weights = (self.noise.energy(sample.x, sample) - energies) / self.temperature
+            tilt = tilt_of(energy, self.noise)
+            reference = 0.0 if tilt is not None else self.noise.energy(sample.x, sample)
+            log_weights = (reference - evaluate(tilt or energy, sample.x)) / self.temperature
         self.log_ratio.log_z.copy_(log_weights.logsumexp(0) - math.log(len(data)))
 
     def loss(
@@ -137,10 +141,13 @@ class Contrastive(Objective):
         both = torch.cat([x, sample.x])
         # all rows of noise that is the model itself have the same weight; a condition belongs to its row
         choose = condition is None and not sample.from_model and not self._trains_noise
+        tilt = tilt_of(unwrap(energy), self.noise) if self.energy_penalty == 0 else None
         with self._evaluating(energy, both):
-            evaluated = self.rows.evaluate(given(energy, condition), both, choose)
+            evaluated = self.rows.evaluate(tilt or given(energy, condition), both, choose)
             energies = evaluated.energies
-            reference = self._reference(both, sample, energies, condition)
+            reference = (
+                torch.zeros_like(energies) if tilt is not None else self._reference(both, sample, energies, condition)
+            )
         d = self.log_ratio(reference - energies, n, self.contrast)
         d_data, d_noise = self._with_margin(d, n)
         value = self._contrast(d_data, d_noise)
@@ -154,7 +161,11 @@ class Contrastive(Objective):
         if evaluated.connect is not None:
             with self._evaluating(energy, both):
                 value = evaluated.connect(value)
-        metrics = lambda: self._metrics(textbook, detached, d.detach(), n)  # noqa: E731
+
+        def metrics() -> dict[str, Tensor]:
+            base = 0.0 if tilt is None else self.noise.energy(both)
+            return self._metrics(textbook, detached + base, d.detach(), n)
+
         return LossOutput(value, detached[:n], detached[n:], metrics, self._separation(d.detach(), d_data.detach(), n))
 
     def after_step(self, energy: nn.Module, step: int, out: LossOutput) -> None:

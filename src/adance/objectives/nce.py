@@ -5,39 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from torch.distributions import Distribution
-
 from adance.contrasts.bregman import Bregman, Logistic
 from adance.contrasts.by_name import Psi, named_bregman
 from adance.contrasts.conditional import Conditional
 from adance.contrasts.contrast import Contrast
 from adance.contrasts.ranking import Ranking
-from adance.energies.analytic import Density
-from adance.noises.fixed import FittedNoise, FixedNoise
-from adance.noises.flow import Flow
+from adance.noises.by_name import NoiseLike, as_noise
 from adance.noises.noise import NoiseRecipe
 from adance.noises.perturbation import Bandwidth, Perturbation
 from adance.numbers import check_real
 from adance.objectives.contrastive import Contrastive
 from adance.objectives.log_ratio import Constant, LogRatio
 from adance.objectives.objective import Recipe, Setting, Site
+from adance.objectives.tilt import noise_for
 
-NoiseName = Literal["gaussian", "uniform", "mixture", "flow"]
 T = TypeVar("T", bound="TwoParts")
-NoiseLike = NoiseName | NoiseRecipe | Density | Distribution
-
-
-def as_noise(noise: NoiseLike) -> NoiseRecipe:
-    """Turn a name, a noise or a density into a noise recipe.
-
-    Raises:
-        InputError: The name is unknown.
-    """
-    if isinstance(noise, NoiseRecipe):
-        return noise
-    if isinstance(noise, str):
-        return Flow() if noise == "flow" else FittedNoise(noise)
-    return FixedNoise(noise)
 
 
 class TwoParts(Recipe):
@@ -50,6 +32,11 @@ class TwoParts(Recipe):
     @abstractmethod
     def parts(self) -> tuple[Contrast, NoiseRecipe]:
         """The contrast and the noise."""
+
+    @property
+    def noise_recipe(self) -> NoiseRecipe | None:
+        """The noise."""
+        return self.parts()[1]
 
     def __post_init__(self) -> None:
         """Construct the parts."""
@@ -67,7 +54,7 @@ class TwoParts(Recipe):
     def build_for(self, site: Site) -> Contrastive:
         """The objective, its noise fitted to the data."""
         contrast, recipe = self.parts()
-        noise = recipe.build(site.data, site.generator)
+        noise = noise_for(site.energy, recipe, site.data, site.generator)
         constant: Constant = "learned" if self.learn_log_z else "none"
         ratio = LogRatio(noise.temperature if contrast.bounded_weights else 1.0, constant)
         return Contrastive(contrast, noise, ratio, normalize=self.normalize, energy_penalty=self.energy_penalty)
@@ -79,7 +66,8 @@ class ContrastiveRecipe(TwoParts):
 
     Args:
         contrast: The contrast: turns log-ratios into a loss.
-        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        noise: ``gaussian``, ``uniform``, ``mixture``, ``student``, ``kde``, ``cover`` or ``flow``, fitted to the data;
+            or a noise object.
         learn_log_z: Learn log Z as a parameter; otherwise it is 0.
         normalize: Divide the loss by the contrast's curvature.
         energy_penalty: Weight α of the penalty ``α·(mean E₊² + mean E₋²)``.
@@ -110,7 +98,8 @@ class NCE(TwoParts):
     noise that covers the data closely: it needs no chains. If noise and data hardly overlap it learns little.
 
     Args:
-        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        noise: ``gaussian``, ``uniform``, ``mixture``, ``student``, ``kde``, ``cover`` or ``flow``, fitted to the data;
+            or a noise object.
         noises: ν, noise samples per datum.
         learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1) = ν/(1 + ν).
@@ -145,7 +134,8 @@ class BRM(TwoParts):
 
     Args:
         psi: Ψ by name, or a Bregman object, with its own number of noise samples.
-        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        noise: ``gaussian``, ``uniform``, ``mixture``, ``student``, ``kde``, ``cover`` or ``flow``, fitted to the data;
+            or a noise object.
         noises: ν, noise samples per datum.
         learn_log_z: Learn log Z as a parameter; otherwise it is 0, and the energy must be able to normalize itself.
         normalize: Divide the loss by Ψ''(1).
@@ -182,7 +172,8 @@ class RankingNCE(TwoParts):
     the noise is not normalized. With many noise samples per datum it is close to maximum likelihood.
 
     Args:
-        noise: ``gaussian``, ``uniform``, ``mixture`` or ``flow``, fitted to the data; or a noise object.
+        noise: ``gaussian``, ``uniform``, ``mixture``, ``student``, ``kde``, ``cover`` or ``flow``, fitted to the data;
+            or a noise object.
         noises: L − 1, noise samples per datum.
         probabilities: ρ, the prior probability that the datum is in each of the L places; ``equal`` by default.
         normalize: Divide the loss by 1 − Σρ² = (L − 1)/L.

@@ -24,7 +24,8 @@ from adance.energies.conditional import needs_condition, takes_condition
 from adance.energies.energy import check_events, is_vector, unwrap
 from adance.energies.spectral import advance_power_iteration, refuse_hook_spectral_norm
 from adance.errors import InputError
-from adance.noises.noise import Separation
+from adance.noises.noise import NoiseRecipe, Separation
+from adance.objectives.tilt import fit_base
 from adance.samplers.kernel import Kernel
 from adance.samplers.model_chains import ChainOptions
 
@@ -37,7 +38,7 @@ class LossOutput:
 
     Attributes:
         value: The loss, one number, with its graph.
-        energy_data: Energies of the data ``(B,)``, detached.
+        energy_data: Energies of the data ``(B,)``, detached; of a tilted energy whose base is the noise, f alone.
         energy_noise: Energies of the noise ``(M,)``, detached; empty if there is no noise.
         compute_metrics: Computes the metrics; called only on steps that are logged.
         separation: How well data and noise are distinguished, if there is noise.
@@ -103,6 +104,11 @@ class Recipe(Configurable, ABC):
         """The same recipe with every open number filled in: a run made from it does not depend on defaults."""
         return self
 
+    @property
+    def noise_recipe(self) -> NoiseRecipe | None:
+        """The noise, if it is made without the model."""
+        return None
+
     def chain_plan(self, setting: Setting) -> ChainPlan | None:
         """The chains in training, if any."""
         return None
@@ -142,6 +148,7 @@ class Recipe(Configurable, ABC):
         refuse_hook_spectral_norm(energy)
         if condition is None and needs_condition(energy):
             raise InputError(f"{type(energy).__name__} is conditional: pass build() a condition to test it with")
+        fit_base(energy, self.noise_recipe, data, generator)
         setting = Setting(tuple(data.shape[1:]), batch_size or len(data), takes_condition(energy), steps)
         site = Site(energy, data, setting, generator, condition, chains or ChainOptions())
         return self.build_for(site)

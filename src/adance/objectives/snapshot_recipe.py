@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from adance.energies.frozen import freeze
+from adance.energies.tilted import Tilted
 from adance.noises.refresh import Interval, longest_interval
 from adance.noises.snapshot import Snapshot
 from adance.objectives.objective import ChainPlan, Setting, Site
@@ -54,7 +55,7 @@ class SnapshotRecipe:
         """
         warn_of_noise(self.sampler, site.data)
         frozen = freeze(site.energy)
-        law = default_start_law(site.data)
+        law = frozen.fitted_base if isinstance(frozen, Tilted) else default_start_law(site.data)
         starts = ChainStarts(law, self.start, self.rejuvenation, self.buffer, site.generator)
         chains = ModelChains(frozen, self.sampler, starts, site.data, site.chains)
         if not site.setting.conditional:

@@ -32,10 +32,11 @@ def saved_uri(path: Path, side: int) -> str:
     """What training saved at the PNG ``path``: a grid of the images in its ``.npz``, otherwise the PNG itself.
 
     Raises:
-        InputError: One of the two files is missing or broken.
+        InputError: The PNG is missing, or one of the files is broken.
     """
+    arrays = path.with_suffix(".npz")
     try:
-        x = np.load(path.with_suffix(".npz"))["x"]
+        x = np.load(arrays)["x"] if arrays.exists() else np.empty(0)
         if x.ndim == 4:
             return grid_uri(torch.from_numpy(x), side)
         with Image.open(path) as picture:

@@ -16,6 +16,7 @@ from adance.data.load import load_data
 from adance.energies.conditional import takes_condition
 from adance.errors import InputError
 from adance.objectives.objective import Recipe, Setting
+from adance.objectives.tilt import blank_base
 from adance.registry import find_class
 from adance.samplers.kernel import Kernel
 from adance.training.settings import Settings
@@ -102,6 +103,16 @@ def energy_of(config: Mapping[str, Any], event_shape: Sequence[int]) -> nn.Modul
     shape = {} if shape_name is None else {shape_name: list(event_shape)}
     args = shape | (described.get("init_args") or {})
     return build({**described, "init_args": args}, nn.Module)
+
+
+def complete_energy(energy: nn.Module, config: Mapping[str, Any], event_shape: Sequence[int]) -> None:
+    """Give an energy from :func:`energy_of` every tensor that its checkpoint has.
+
+    Raises:
+        InputError: The objective refuses its arguments.
+    """
+    known = config["objective"].get("init_args", {}) is not None
+    blank_base(energy, objective_of(config).noise_recipe if known else None, tuple(event_shape))
 
 
 def objective_of(config: Mapping[str, Any]) -> Recipe:

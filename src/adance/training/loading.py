@@ -11,7 +11,7 @@ from adance.energies.frozen import freeze
 from adance.errors import InputError
 from adance.randomness import fork_rng
 from adance.training import checkpoint as ckpt
-from adance.training.config import energy_of, in_config, kernel_of
+from adance.training.config import complete_energy, energy_of, in_config, kernel_of
 from adance.training.devices import find_device
 from adance.training.run import BUFFER, Run
 from adance.training.run_folder import RunFolder
@@ -56,6 +56,7 @@ def load(
     if energy is None:
         with fork_rng(0), in_config(run_folder.path):
             energy = energy_of(config, description["event_shape"])
+            complete_energy(energy, config, description["event_shape"])
     if averaged:
         energy = freeze(energy)
     ckpt.load_weights(energy, average if averaged else path / "energy.safetensors")

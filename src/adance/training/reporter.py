@@ -15,7 +15,7 @@ from adance.objectives.objective import LossOutput, Recipe
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
-from adance.training.run_picture import save_array, save_picture
+from adance.training.run_picture import save_array, save_density, save_picture
 from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
 
@@ -77,18 +77,23 @@ class Reporter:
         self.progress.report(step, row)
 
     def save_samples(self, run: Run) -> None:
-        """Draw samples into the run folder: a picture, and an array of the same samples."""
-        n, labels = 64 if self.data.kind == "image" else 1000, None
+        """Draw a picture into the run folder: the density in the plane, or samples of images with an array of them."""
+        picture = self.folder.samples / f"{run.step:08d}.png"
+        if self.data.kind != "image":
+            with atomic_write(picture) as part:
+                save_density(run, None, part, self.data)
+            return
+        n, labels = 64, None
         if needs_condition(run.energy) and self.data.train_labels is not None:
             labels = self.data.train_labels[:n].to(run.device)
             n = len(labels)
         self.progress.say(f"drawing {n} samples: chains of {run.sampling_steps} steps")
         run = run if labels is None else run.given(labels)
         samples = run.sample(n, seed=self.settings.seed)
-        with atomic_write(self.folder.samples / f"{run.step:08d}.npz") as part:
+        with atomic_write(picture.with_suffix(".npz")) as part:
             save_array(run, samples, part)
-        with atomic_write(self.folder.samples / f"{run.step:08d}.png") as part:
-            save_picture(run, samples, part, self.data)
+        with atomic_write(picture) as part:
+            save_picture(run, samples, part)
 
     @torch.no_grad()
     def _held_out_energy(self, energy: nn.Module) -> float:

@@ -16,6 +16,7 @@ from adance.energies.conditional import ConditionalEnergy, given, needs_conditio
 from adance.energies.energy import evaluate, outside_inference_mode
 from adance.energies.fast import chain_copy
 from adance.energies.inpainting import InpaintingEnergy
+from adance.energies.tilted import Tilted
 from adance.errors import InputError
 from adance.randomness import check_seed
 from adance.samplers.chains import run_chains
@@ -245,6 +246,8 @@ class Run:
         return data.batch(rows, "test").to(self.device)
 
     def _noise(self) -> Density:
+        if isinstance(self.energy, Tilted):
+            return self.energy.fitted_base
         if self.data["kind"] == "image":
             return Uniform(self.event_shape).to(self.device)
         return Gaussian(torch.tensor(self.data["mean"]), torch.tensor(self.data["std"])).to(self.device)

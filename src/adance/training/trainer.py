@@ -16,6 +16,7 @@ from adance.energies.conditional import given, takes_condition
 from adance.energies.energy import refuse_batch_norm, unwrap
 from adance.errors import InputError
 from adance.objectives.objective import LossOutput, Recipe, Setting
+from adance.objectives.tilt import fit_base
 from adance.training.batches import Batches
 from adance.training.config import make_config
 from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
@@ -216,12 +217,13 @@ class Trainer:
 
     def _set_up(self, energy: nn.Module, objective: Recipe) -> None:
         sample = evenly_spaced_rows(self.data).to(self.device)
+        fit_base(energy, objective.noise_recipe, sample, self.generator)
         check_energy(energy, sample[:2], self.data)
         self.conditional = takes_condition(energy)
         self.data_description = fingerprint(self.data, sample)
-        fit_base = getattr(energy, "fit_base", None)
-        if fit_base is not None:
-            fit_base(sample)
+        own_fit = getattr(energy, "fit_base", None)
+        if own_fit is not None:
+            own_fit(sample)
         share_first_state(energy)
         # without a data-parallel wrapper: the optimizers average the gradients of several processes
         self.energy = self.accelerator.prepare_model(energy, evaluation_mode=True)

@@ -1,0 +1,58 @@
+"""The base of a tilted energy: by default the noise of the objective that trains it."""
+
+import torch
+from torch import Tensor, nn
+
+from adance.configurable import describe
+from adance.energies.tilted import Tilted
+from adance.noises.by_name import as_noise
+from adance.noises.fixed import FittedNoise, FixedNoise, LawNoise
+from adance.noises.noise import Noise, NoiseRecipe
+
+
+def fit_base(
+    energy: nn.Module, noise: NoiseRecipe | None, data: Tensor, generator: torch.Generator | None = None
+) -> None:
+    """Fit the base of a tilted energy to data ``(N, *event)``, unless it has one; other energies stay as they are.
+
+    Args:
+        energy: The energy.
+        noise: The noise of the objective that trains it, if it has one.
+        data: The data.
+        generator: Source of randomness.
+    """
+    if isinstance(energy, Tilted) and energy.base is None:
+        law = _law_of(energy, noise)
+        energy.base, energy.fitted_by = law.fit(data, generator), law
+
+
+def blank_base(energy: nn.Module, noise: NoiseRecipe | None, event_shape: tuple[int, ...]) -> None:
+    """Give a tilted energy without a base one whose tensors a checkpoint then fills in."""
+    if isinstance(energy, Tilted) and energy.base is None:
+        energy.base = _law_of(energy, noise).blank(event_shape)
+
+
+def noise_for(energy: nn.Module, noise: NoiseRecipe, data: Tensor, generator: torch.Generator | None = None) -> Noise:
+    """The noise of an objective: the base of a tilted energy if it was fitted as that noise, else built for data."""
+    if (
+        isinstance(energy, Tilted)
+        and energy.fitted_by is not None
+        and isinstance(noise, LawNoise)
+        and not noise.trained
+    ):
+        assert energy.base is not None
+        if describe(energy.fitted_by) == describe(noise):
+            return FixedNoise(energy.base)
+    return noise.build(data, generator)
+
+
+def tilt_of(energy: nn.Module, noise: Noise) -> nn.Module | None:
+    """f of a tilted energy whose base is the noise: then the base cancels from the log-ratio, which is −f − log Z."""
+    shared = isinstance(energy, Tilted) and isinstance(noise, FixedNoise) and noise.density is energy.base
+    return energy.net if shared else None  # type: ignore[return-value]
+
+
+def _law_of(energy: Tilted, noise: NoiseRecipe | None) -> LawNoise:
+    """The law that the base is fitted by: the named one, else the objective's noise if it can be, else a Gaussian."""
+    law = noise if energy.law is None else as_noise(energy.law)
+    return law if isinstance(law, LawNoise) and law.everywhere else FittedNoise("gaussian")
