@@ -62,14 +62,14 @@ def test_a_fit_depends_on_its_seed_alone() -> None:
 
 def test_noise_broadens_the_rows_that_are_drawn() -> None:
     rows = Rows(torch.zeros(20_000, 2), noise_std=torch.tensor([0.0, 2.0]))
-    drawn = rows.sample(10_000, generator()).x
+    drawn = rows.draw(10_000, generator()).x
     assert float(drawn[:, 0].abs().max()) == 0
     assert float(drawn[:, 1].std()) == pytest.approx(2, abs=4 * 2 / math.sqrt(2 * 10_000))
 
 
 def test_rows_keep_their_labels() -> None:
     rows = Rows(torch.arange(1000.0)[:, None], labels=torch.arange(1000))
-    drawn = rows.sample(100, generator())
+    drawn = rows.draw(100, generator())
     assert torch.equal(drawn.x[:, 0].long(), drawn.labels)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -28,13 +29,16 @@ class Rows:
     labels: Tensor | None = None
     noise_std: Tensor | None = None
 
-    def sample(self, n: int, generator: torch.Generator) -> "Rows":
-        """``n`` rows drawn with replacement, with their noise; all rows in order if there are at most ``n``."""
-        if len(self.x) <= n:
+    def draw(self, n: int, generator: torch.Generator) -> "Rows":
+        """``n`` rows drawn with replacement, with their noise; all rows in order if there are ``n``."""
+        if len(self.x) == n:
             return self.with_noise(generator)
         rows = torch.randint(len(self.x), (n,), generator=generator, device=self.x.device)
-        labels = None if self.labels is None else self.labels[rows]
-        return Rows(self.x[rows], labels, self.noise_std).with_noise(generator)
+        return self.at(rows).with_noise(generator)
+
+    def at(self, rows: Tensor) -> "Rows":
+        """The rows with the indices ``rows``."""
+        return Rows(self.x[rows], None if self.labels is None else self.labels[rows], self.noise_std)
 
     def with_noise(self, generator: torch.Generator) -> "Rows":
         """The rows with their noise added."""
@@ -42,6 +46,14 @@ class Rows:
             return self
         noise = torch.randn(self.x.shape, generator=generator, dtype=self.x.dtype, device=self.x.device)
         return Rows(self.x + self.noise_std * noise, self.labels)
+
+
+class RowSource(Protocol):
+    """Where the rows of a batch come from."""
+
+    def draw(self, n: int, generator: torch.Generator) -> Rows:
+        """``n`` rows."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,7 @@ class FitHistory:
 def fit_in_memory(
     energy: nn.Module,
     objective: Objective,
-    train: Rows,
+    train: RowSource,
     held_out_loss: Callable[[], Tensor],
     settings: Settings,
     generator: torch.Generator,
@@ -75,7 +87,7 @@ def fit_in_memory(
     Args:
         energy: The energy, in evaluation mode or without layers that depend on the mode.
         objective: The complete objective; its own parameters are trained too.
-        train: The training rows.
+        train: The training rows: :class:`Rows`, or anything else that draws them.
         held_out_loss: The loss of held-out rows, always with the same random numbers; see :func:`loss_on`.
         settings: Of these ``steps``, ``batch_size``, ``lr``, ``betas``, ``schedule``, ``decay_after``, ``warmup``,
             ``evaluate_every`` and ``patience`` are used.
@@ -90,7 +102,7 @@ def fit_in_memory(
     optimizer = torch.optim.Adam(parameters, settings.lr, settings.betas, fused=True)
     measure_every, step = settings.evaluate_every or settings.steps, 0
     for step in range(1, settings.steps + 1):
-        batch = train.sample(settings.batch_size, generator)
+        batch = train.draw(settings.batch_size, generator)
         condition = {} if batch.labels is None else {"condition": batch.labels}
         out = objective.loss(energy, batch.x, generator, **condition)
         optimizer.zero_grad()
