@@ -193,9 +193,9 @@ def test_saved_images_have_transparent_gaps_and_their_values(tmp_path):
     assert grid.getpixel((side, side // 2))[3] == 0
 
 
-@pytest.mark.parametrize("name", ["00000020.npz", "00000040.png"])
-def test_a_broken_picture_is_an_error_that_says_how_to_do_without_it(name, run_folder, capsys):
-    folder = run_folder("plane")
+@pytest.mark.parametrize(("kind", "name"), [("image", "00000020.npz"), ("plane", "00000040.png")])
+def test_a_broken_picture_is_an_error_that_says_how_to_do_without_it(kind, name, run_folder, capsys):
+    folder = run_folder(kind)
     file = folder / "samples" / name
     file.write_bytes(file.read_bytes()[:200])
     assert main(["report", str(folder)]) == 2

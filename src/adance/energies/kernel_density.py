@@ -13,7 +13,7 @@ from adance.energies.student import covariance_of
 CENTERS = 2000
 """Most centers of a fitted estimate."""
 
-BANDWIDTHS = (0.1, 0.25, 0.5, 1.0, 1.5)
+BANDWIDTHS = (0.03, 0.1, 0.3, 1.0, 1.5)
 """Bandwidths of a fitted estimate, in units of Silverman's."""
 
 CHUNK = 2**18

@@ -66,7 +66,8 @@ class Tilted(Configurable, nn.Module):
             if path.partition(".")[0] == "base":
                 for name, own in module.named_buffers(recurse=False):
                     stored = state_dict.get(f"{prefix}{path}.{name}", own)
-                    setattr(module, name, own.new_empty(stored.shape))
+                    if stored.shape != own.shape:
+                        setattr(module, name, own.new_empty(stored.shape))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     @property

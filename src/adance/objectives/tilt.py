@@ -34,15 +34,10 @@ def blank_base(energy: nn.Module, noise: NoiseRecipe | None, event_shape: tuple[
 
 def noise_for(energy: nn.Module, noise: NoiseRecipe, data: Tensor, generator: torch.Generator | None = None) -> Noise:
     """The noise of an objective: the base of a tilted energy if it was fitted as that noise, else built for data."""
-    if (
-        isinstance(energy, Tilted)
-        and energy.fitted_by is not None
-        and isinstance(noise, LawNoise)
-        and not noise.trained
-    ):
-        assert energy.base is not None
-        if describe(energy.fitted_by) == describe(noise):
-            return FixedNoise(energy.base)
+    fitted_by = energy.fitted_by if isinstance(energy, Tilted) else None
+    same = fitted_by is not None and isinstance(noise, LawNoise) and describe(fitted_by) == describe(noise)
+    if same and not noise.trained and isinstance(energy, Tilted):
+        return FixedNoise(energy.fitted_base)
     return noise.build(data, generator)
 
 

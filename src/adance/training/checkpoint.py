@@ -97,34 +97,6 @@ def _check_spectral_norm(state: dict[str, Tensor], module: nn.Module, path: Path
         raise InputError(f"{path} {has} spectral normalization, but the {name} {lacks}: set spectral_norm={stored}")
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The optimizer's state as named tensors, ``<parameter's number>.<name>``."""
-    state = optimizer.state_dict()["state"]
-    return {f"{index}.{name}": value for index, values in state.items() for name, value in values.items()}
-
-
-def load_optimizer(optimizer: torch.optim.Optimizer, path: Path) -> None:
-    """Read the tensors of :func:`optimizer_tensors` from a file.
-
-    Raises:
-        InputError: The file is missing or broken, or does not fit the optimizer's parameters.
-    """
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    shapes = {
-        str(index): {"step": torch.Size(), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
-        for index, parameter in enumerate(parameters)
-    }
-    state: dict[int, dict[str, Tensor]] = {}
-    for name, value in load_tensors(path).items():
-        index, _, key = name.partition(".")
-        if shapes.get(index, {}).get(key) != value.shape:
-            raise InputError(f"{path} does not fit the energy's weights: {name} has shape {tuple(value.shape)}")
-        state.setdefault(int(index), {})[key] = value
-    if any(len(values) != 3 for values in state.values()):
-        raise InputError(f"{path} does not fit the energy's weights: some of Adam's moments are missing")
-    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
-
-
 def save_checkpoint(path: Path, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
     """Write one checkpoint: a file for each name in ``tensors``, and ``state.json``."""
     with atomic_dir(path) as part:

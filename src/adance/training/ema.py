@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from adance.energies.frozen import folded_state, freeze
 
@@ -18,10 +19,13 @@ class WeightAverage:
         self.energy = freeze(energy)
         own = folded_state(self.energy)
         self._own = {name: value for name, value in own.items() if value.is_floating_point()}
+        # without parametrizations, the values that the forward uses are the energy's own tensors
+        plain = not any(is_parametrized(module) for module in energy.modules())
+        self._present = folded_state(energy) if plain else None
 
     @torch.no_grad()
     def update(self, energy: nn.Module, step: int) -> None:
         """Add the weights after optimizer step ``step``, counted from 1."""
         keep = min(self.decay, (1 + step) / (10 + step))
-        present = folded_state(energy)
+        present = folded_state(energy) if self._present is None else self._present
         torch._foreach_lerp_(list(self._own.values()), [present[name] for name in self._own], 1 - keep)

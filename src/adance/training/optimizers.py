@@ -1,14 +1,13 @@
 """The optimizers of a run: one that minimizes, and one that maximizes for an adversary."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from adance.distributed import mean_over_ranks, world_size
 from adance.objectives.objective import Objective
-from adance.training.checkpoint import optimizer_tensors
+from adance.training.adam import FusedAdam
 from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
 
@@ -20,20 +19,19 @@ class Optimizers:
         energy: The energy, not wrapped by accelerate.
         objective: The objective.
         settings: Learning rates and betas.
-        accelerator: Prepares the optimizers for its devices.
     """
 
-    def __init__(self, energy: nn.Module, objective: Objective, settings: Settings, accelerator: Any) -> None:
+    def __init__(self, energy: nn.Module, objective: Objective, settings: Settings) -> None:
         self.settings = settings
         self.of_energy = [parameter for parameter in energy.parameters() if parameter.requires_grad]
         groups = {"optimizer": [*self.of_energy, *objective.own_parameters()]}
         self.of_objective = [*objective.own_parameters(), *objective.adversary_parameters()]
         if objective.adversary_parameters():
             groups["adversary"] = objective.adversary_parameters()
-        self.by_name: dict[str, Any] = {}
-        for name, parameters in groups.items():
-            adam = torch.optim.Adam(parameters, settings.lr, settings.betas, fused=True, maximize=name == "adversary")
-            self.by_name[name] = accelerator.prepare(adam)
+        self.by_name = {
+            name: FusedAdam(parameters, settings.betas, maximize=name == "adversary")
+            for name, parameters in groups.items()
+        }
 
     def zero_grad(self) -> None:
         """Clear the gradients of both."""
@@ -65,17 +63,12 @@ class Optimizers:
         """Do optimizer step ``step``, counted from 1; if ``masked`` is 1.0, no weight changes."""
         adversary_lr = self.settings.adversary_lr or self.settings.lr
         for name, optimizer in self.by_name.items():
-            adam = optimizer.optimizer
-            # if this is 1, the fused step changes no weight, without waiting for the device
-            adam.found_inf = masked
-            for group in adam.param_groups:
-                ratio = adversary_lr / self.settings.lr if name == "adversary" else 1.0
-                group["lr"] = ratio * learning_rate(self.settings, step)
-            optimizer.step()
+            ratio = adversary_lr / self.settings.lr if name == "adversary" else 1.0
+            optimizer.step(ratio * learning_rate(self.settings, step), masked)
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
         """The state of each optimizer, by the name of its checkpoint file."""
-        return {name: optimizer_tensors(optimizer.optimizer) for name, optimizer in self.by_name.items()}
+        return {name: optimizer.tensors() for name, optimizer in self.by_name.items()}
 
 
 def _gradients(parameters: Sequence[nn.Parameter]) -> list[Tensor]:

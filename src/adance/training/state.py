@@ -140,7 +140,8 @@ class TrainingState:
         self._restore_generator(path, others, seed)
         self._restore_objective(path / "objective.safetensors", others)
         for name, optimizer in self.optimizers.by_name.items():
-            ckpt.load_optimizer(optimizer.optimizer, path / f"{name}.safetensors")
+            file = path / f"{name}.safetensors"
+            optimizer.load(ckpt.load_tensors(file), file)
         if self.average is not None:
             ckpt.load_weights(self.average.energy, path / "average.safetensors")
         return True

@@ -225,8 +225,7 @@ class Trainer:
         if own_fit is not None:
             own_fit(sample)
         share_first_state(energy)
-        # without a data-parallel wrapper: the optimizers average the gradients of several processes
-        self.energy = self.accelerator.prepare_model(energy, evaluation_mode=True)
+        self.energy = energy  # without a data-parallel wrapper: the optimizers average the gradients of processes
         setting = Setting(self.data.event_shape, self.settings.batch_size, self.conditional, self.settings.steps)
         self.recipe, plan = objective.resolve(setting), objective.chain_plan(setting)
         one = given(energy, self.condition)
@@ -243,7 +242,7 @@ class Trainer:
         self.objective.start(unwrap(self.energy), sample, self.generator)
         share_first_state(self.objective)
         self.average = WeightAverage(energy, self.settings.ema) if self.settings.ema > 0 else None
-        self.optimizers = Optimizers(energy, self.objective, self.settings, self.accelerator)
+        self.optimizers = Optimizers(energy, self.objective, self.settings)
         self.guard = DivergenceGuard(self.device, self.settings.energy_limit)
         self.state = TrainingState(
             unwrap(self.energy),
@@ -269,7 +268,7 @@ class Trainer:
             condition = {"condition": self.batches.labels(step)} if self.conditional else {}
             out = self.objective.loss(self.energy, x, self.generator, **condition)
             self.optimizers.zero_grad()
-            self.accelerator.backward(out.value)
+            torch.autograd.backward(out.value)
         self.optimizers.average_gradients()
         norm = self.optimizers.clip_gradients()
         self.optimizers.step(step, self.guard.watch(out, norm, step))
