@@ -42,12 +42,14 @@ def test_the_density_is_normalized(density: EnergyDensity) -> None:
     assert bracket.lower < log_z < bracket.upper
 
 
+def two_modes(n: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return rng.choice([-2.0, 2.0], (n, 1)) + rng.normal(0, 0.3, (n, 1))
+
+
 def test_a_narrow_valley_is_learned_beyond_the_base() -> None:
-    two = lambda n, seed: (
-        np.random.default_rng(seed).choice([-2.0, 2.0], (n, 1)) + np.random.default_rng(seed + 1).normal(0, 0.3, (n, 1))
-    )
-    density = EnergyDensity(noise="student", max_steps=600, random_state=0).fit(two(3000, 0))
-    new = two(2000, 2)
+    density = EnergyDensity(noise="student", max_steps=600, random_state=0).fit(two_modes(3000, 0))
+    new = two_modes(2000, 2)
     truth = np.logaddexp(norm(-2, 0.3).logpdf(new), norm(2, 0.3).logpdf(new))[:, 0] - math.log(2)
     assert (truth - density.score_samples(new)).mean() < 0.1
 

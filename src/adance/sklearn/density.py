@@ -85,7 +85,9 @@ class EnergyDensity(DensityMixin, BaseEstimator):
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[np.float64]:
-        """Rows ``(n_samples, D)`` drawn from the density: ends of Metropolis chains whose proposals are samples of the base.
+        """Rows ``(n_samples, D)`` drawn from the density.
+
+        They are the ends of Metropolis chains whose proposals are samples of the base.
 
         Args:
             n_samples: Number of rows.
