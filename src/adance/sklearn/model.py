@@ -26,7 +26,7 @@ from adance.training.in_memory import FitHistory, fit_in_memory, loss_on
 BASES = ("student", "cover")
 """Bases that ``auto`` chooses from."""
 
-PROPOSALS = 100
+PROPOSALS = 50
 """Proposals of each chain that draws a sample."""
 
 CHUNK = 4096
@@ -61,15 +61,14 @@ class TableModel:
 
         A proposal y replaces x with probability ``min(1, exp(f(x) − f(y)))``, so the base is never evaluated.
         """
-        base = self.energy.fitted_base
-        x = base.sample(n, generator)
-        f = self.energy.net(x)
-        for _ in range(PROPOSALS):
-            proposed = base.sample(n, generator)
-            f_proposed = self.energy.net(proposed)
-            accepted = torch.rand(n, generator=generator, dtype=f.dtype).log() < f - f_proposed
-            x, f = torch.where(accepted[:, None], proposed, x), torch.where(accepted, f_proposed, f)
-        return x
+        x = self.energy.fitted_base.sample((PROPOSALS + 1) * n, generator)
+        f = torch.cat([self.energy.net(part) for part in torch.split(x, CHUNK)]).view(-1, n)
+        chances = torch.rand(f.shape, generator=generator, dtype=f.dtype).log()
+        rows = torch.arange(n)
+        at = torch.zeros_like(rows)
+        for i in range(1, PROPOSALS + 1):
+            at = torch.where(chances[i] < f[at, rows] - f[i], i, at)
+        return x.view(-1, n, x.shape[1])[at, rows]
 
 
 def fit_model(

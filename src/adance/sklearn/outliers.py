@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from adance.errors import InputError
 from adance.sklearn.budget import Budget
+from adance.sklearn.explain import REFERENCES, Explanation, shapley_values
 from adance.sklearn.inputs import generator_of, rows_in_units, training_rows
 from adance.sklearn.model import fit_model
 from adance.sklearn.rows import TableRows
@@ -88,6 +89,23 @@ class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[np.int64]:
         """−1 for outliers, 1 for other rows ``(N,)`` of ``X`` ``(N, D)``."""
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    def explain(self, X: Any, random_state: Any = None) -> Explanation:
+        """Which columns make rows ``X`` ``(N, D)`` unlikely: Shapley values of the score of each row.
+
+        Each row is compared with the 20 nearest of 500 rows drawn from the density. This takes 40·(D + 1) evaluations
+        of a row's score.
+
+        Args:
+            X: The rows.
+            random_state: Seed, or a ``numpy.random.RandomState``.
+        """
+        check_is_fitted(self)
+        x, generator = rows_in_units(self, X, self.model_.units), generator_of(random_state)
+        likely = self.model_.sample(REFERENCES, generator)
+        parts, reference = shapley_values(self.model_.log_density, x, likely, generator)
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(x.shape[1])])
+        return Explanation(parts.numpy(), reference.numpy(), tuple(map(str, names)))
 
     def _fit(self, x: torch.Tensor, generator: torch.Generator, start: Any) -> None:
         rows = TableRows.of(x, generator, units=None if start is None else start.units)
