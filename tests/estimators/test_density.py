@@ -48,7 +48,7 @@ def two_modes(n: int, seed: int) -> np.ndarray:
 
 
 def test_a_narrow_valley_is_learned_beyond_the_base() -> None:
-    density = EnergyDensity(noise="student", hidden=(64, 64), random_state=0).fit(two_modes(3000, 0))
+    density = EnergyDensity(noise="student", hidden=(64, 64), max_steps=1500, random_state=0).fit(two_modes(3000, 0))
     new = two_modes(2000, 2)
     truth = np.logaddexp(norm(-2, 0.3).logpdf(new), norm(2, 0.3).logpdf(new))[:, 0] - math.log(2)
     assert (truth - density.score_samples(new)).mean() < 0.1

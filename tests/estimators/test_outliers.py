@@ -13,7 +13,7 @@ RING = np.c_[np.cos(CIRCLE), np.sin(CIRCLE)] * 3 + RNG.normal(0, 0.1, (1000, 2))
 
 
 def test_the_middle_of_a_ring_is_an_outlier() -> None:
-    detector = EnergyOutlierDetector(random_state=0).fit(RING)
+    detector = EnergyOutlierDetector(max_steps=500, random_state=0).fit(RING)
     middle = RNG.normal(0, 0.3, (200, 2))
     scores = detector.score_samples(np.r_[RING, middle])
     assert roc_auc_score(np.repeat([1, 0], [1000, 200]), scores) > 0.99
@@ -25,7 +25,8 @@ def test_outliers_among_the_training_rows_are_left_out() -> None:
     cluster = RNG.normal(8, 0.2, (100, 2))
     rows, normal = np.r_[RING, cluster], np.repeat([1, 0], [1000, 100])
     plain, robust = (
-        EnergyOutlierDetector(contamination=share, random_state=0).fit(rows) for share in ("auto", 100 / 1100)
+        EnergyOutlierDetector(contamination=share, max_steps=500, random_state=0).fit(rows)
+        for share in ("auto", 100 / 1100)
     )
     assert (robust.predict(rows) == -1).sum() == 100
     assert roc_auc_score(normal, robust.score_samples(rows)) >= roc_auc_score(normal, plain.score_samples(rows))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from adance.training.settings import Settings
 
 FEW_ROWS = 300
-FEWEST_STEPS, MOST_STEPS = 60, 4000
+FEW_STEPS, MOST_STEPS = 80, 4000
 BETAS = (0.9, 0.99)
 MEASUREMENTS = 20
 """How often the held-out loss is measured at most."""
@@ -29,8 +29,8 @@ class Budget:
     @classmethod
     def of(cls, n: int, hidden: Sequence[int] | None = None, max_steps: int | None = None) -> "Budget":
         """The budget for ``n`` rows; ``hidden`` and ``max_steps`` are chosen if they are ``None``."""
-        few = n < FEW_ROWS
-        steps = min(max(FEWEST_STEPS, n // 2), MOST_STEPS) if max_steps is None else max_steps
+        few = n <= FEW_ROWS
+        steps = max_steps if max_steps is not None else FEW_STEPS if few else min(2 * n, MOST_STEPS)
         settings = Settings(
             steps=steps,
             batch_size=min(n, 256),

@@ -75,8 +75,8 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
 
     Args:
         noise: The base of the density, as in :class:`EnergyDensity`.
-        hidden: Widths of the network's hidden layers; by default (32, 32) below 300 rows, else (128, 128).
-        max_steps: Most optimizer steps; by default half as many as rows, between 60 and 4,000.
+        hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
+        max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000.
         random_state: Seed, or a ``numpy.random.RandomState``.
 
     Attributes:

@@ -34,10 +34,10 @@ class EnergyDensity(DensityMixin, BaseEstimator):
 
     Args:
         noise: The base, which is also the noise that rows are distinguished from: ``gaussian``, ``mixture``,
-            ``student``, ``kde``, ``cover`` or ``flow``. ``auto``: ``student`` or ``cover``, the one that is better on
-            held-out rows.
-        hidden: Widths of the network's hidden layers; by default (32, 32) below 300 rows, else (128, 128).
-        max_steps: Most optimizer steps; by default half as many as rows, between 60 and 4,000.
+            ``student``, ``kde``, ``cover`` or ``flow``. ``auto``: ``student`` or ``cover`` (``kde`` for more than 64
+            columns), the one that is better on held-out rows.
+        hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
+        max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000.
         warm_start: Continue the previous fit, in its units and with its base.
         random_state: Seed, or a ``numpy.random.RandomState``.
 

@@ -23,8 +23,11 @@ from adance.sklearn.budget import Budget
 from adance.sklearn.rows import TableRows
 from adance.training.in_memory import FitHistory, fit_in_memory, loss_on
 
-BASES = ("student", "cover")
-"""Bases that ``auto`` chooses from."""
+BASES, WIDE_BASES = ("student", "cover"), ("student", "kde")
+"""Bases that ``auto`` chooses from, and those for wide tables, on which fitted mixtures are slow."""
+
+WIDE = 64
+"""Columns above which a table is wide."""
 
 PROPOSALS = 50
 """Proposals of each chain that draws a sample."""
@@ -130,7 +133,8 @@ def _trainable(frozen: Tilted) -> Tilted:
 def _fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density:
     x = rows.train.with_noise(generator).x
     held_out = rows.held_out.with_noise(generator).x
-    laws = [_law(name).fit(x, generator) for name in (BASES if noise == "auto" else (noise,))]
+    names = (noise,) if noise != "auto" else WIDE_BASES if x.shape[1] > WIDE else BASES
+    laws = [_law(name).fit(x, generator) for name in names]
     return max(laws, key=lambda law: float(law.log_prob(held_out).mean()))
 
 

@@ -31,8 +31,8 @@ class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
             rows, the least likely ones, is left out, and the density is fitted again to the others. ``auto``: training
             rows are normal, and one in 20 is below the threshold.
         noise: The base of the density, as in :class:`EnergyDensity`.
-        hidden: Widths of the network's hidden layers; by default (32, 32) below 300 rows, else (128, 128).
-        max_steps: Most optimizer steps; by default half as many as rows, between 60 and 4,000.
+        hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
+        max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000.
         warm_start: Continue the previous fit, in its units and with its base.
         random_state: Seed, or a ``numpy.random.RandomState``.
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from adance.data.transforms import Standardize
+from adance.sklearn.budget import FEW_ROWS
 from adance.training.in_memory import Rows
 
 SMALLEST_NOISE = 0.05
@@ -35,7 +36,7 @@ class TableRows:
     def of(
         cls, x: Tensor, generator: torch.Generator, labels: Tensor | None = None, units: Standardize | None = None
     ) -> "TableRows":
-        """Split rows ``(N, D)``: a tenth is held out, of less than 300 rows a fifth.
+        """Split rows ``(N, D)``: a tenth is held out, of at most 300 rows a fifth.
 
         Args:
             x: The rows, float64.
@@ -48,7 +49,7 @@ class TableRows:
         noise_std = resolution(standard)
         n = len(x)
         order = torch.randperm(n, generator=generator)
-        held = max(1, n // (5 if n < 300 else 10))
+        held = max(1, n // (5 if n <= FEW_ROWS else 10))
         every = Rows(standard, labels, noise_std)
         return cls(units, every.at(order[held:]), _repeated(every.at(order[:held])))
 
