@@ -20,6 +20,8 @@ COMMANDS = {
     "sample": "draw samples from a run, or inpaint images",
     "evaluate": "evaluate a run: distances of samples from data, likelihood, outlier detection",
     "score": "write each row's energy, and its log-density if the model is normalized",
+    "outliers": "find the rows of a table that are unlikely among the rows of another",
+    "ratio": "measure how a table differs from an old one, and weight the old rows to match it",
     "sweep": "train at every combination of some settings' values, and compare",
     "report": "write a page about a run or a sweep: samples, chains, curves, energies",
 }

@@ -73,7 +73,8 @@ def test_an_unknown_command(adance):
     assert answer == (
         2,
         "",
-        "adance: error: unknown command 'trian'. Available: train, sample, evaluate, score, sweep, report\n",
+        "adance: error: unknown command 'trian'. "
+        "Available: train, sample, evaluate, score, outliers, ratio, sweep, report\n",
     )
 
 

@@ -4,9 +4,18 @@ Each function draws into ``ax`` or, without one, into axes of a new figure, whic
 pyplot is not used, so no figure stays open.
 """
 
+from adance.plot.contributions import contributions_of_columns
 from adance.plot.curves import training_curves
 from adance.plot.energies import energy_histogram
 from adance.plot.plane import density
 from adance.plot.samples import chain_film, samples_grid, save_grid
 
-__all__ = ["chain_film", "density", "energy_histogram", "samples_grid", "save_grid", "training_curves"]
+__all__ = [
+    "chain_film",
+    "contributions_of_columns",
+    "density",
+    "energy_histogram",
+    "samples_grid",
+    "save_grid",
+    "training_curves",
+]

@@ -1,0 +1,124 @@
+"""The log-ratio of two sets of rows, as a sum over steps from one set to the other (Rhodes et al. 2020)."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from adance.data.transforms import Standardize
+from adance.energies.frozen import freeze
+from adance.energies.mlp import MLP
+from adance.objectives.metrics import auc
+from adance.objectives.nce import NCE
+from adance.randomness import drawing_from
+from adance.sklearn.budget import Budget
+from adance.sklearn.rows import TableRows
+from adance.training.in_memory import Rows, fit_in_memory, loss_on
+
+SEPARATE = 0.99
+"""Probability of the right order of a held-out pair above which one step is not enough."""
+
+MANY_BRIDGES = 4
+MEASURED_ROWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class Waymark:
+    """Mixed rows ``√(1 − α²) x₀ + α x₁``: the denominator's at α = 0, the numerator's at α = 1.
+
+    As a density its logarithm is unknown, and 0 stands for it: an energy that is distinguished from it by NCE becomes
+    minus the log-ratio.
+
+    Attributes:
+        denominator: Rows x₀.
+        numerator: Rows x₁.
+        share: α.
+    """
+
+    denominator: Rows
+    numerator: Rows
+    share: float
+
+    def draw(self, n: int, generator: torch.Generator) -> Rows:
+        """``n`` rows."""
+        return Rows(self.sample(n, generator))
+
+    def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
+        """``n`` rows ``(n, D)``."""
+        if generator is None:
+            generator = torch.default_generator
+        x = math.sqrt(1 - self.share**2) * self.denominator.draw(n, generator).x
+        return x + self.share * self.numerator.draw(n, generator).x
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Zeros ``(B,)``."""
+        return x.new_zeros(len(x))
+
+
+@dataclass(frozen=True, eq=False)
+class BridgeModel:
+    """A fitted log-ratio.
+
+    Attributes:
+        units: From the table's units to the model's.
+        energies: Minus the log-ratio of each step, frozen, float64.
+    """
+
+    units: Standardize
+    energies: tuple[nn.Module, ...]
+
+    def log_ratio(self, x: Tensor) -> Tensor:
+        """The log-ratio ``(N,)`` of rows ``(N, D)`` in model units, float64."""
+        with torch.no_grad():
+            return -torch.stack([energy(x) for energy in self.energies]).sum(0)
+
+
+def fit_bridges(
+    numerator: Tensor, denominator: Tensor, budget: Budget, bridges: int, generator: torch.Generator
+) -> BridgeModel:
+    """Fit the log-ratio of two sets of rows.
+
+    Args:
+        numerator: Rows ``(N₁, D)``, float64.
+        denominator: Rows ``(N₀, D)``, float64.
+        budget: Size of each network, and settings of training.
+        bridges: Number of steps; 0 for 1, or 4 if the sets can be told apart almost perfectly.
+        generator: Source of randomness.
+    """
+    units = Standardize.fit(torch.cat([numerator, denominator]))
+    one, zero = (TableRows.of(rows, generator, units=units) for rows in (numerator, denominator))
+    model = BridgeModel(units, _steps(one, zero, budget, bridges or 1, generator))
+    if bridges == 0 and _order(model, one.held_out, zero.held_out) > SEPARATE:
+        model = BridgeModel(units, _steps(one, zero, budget, MANY_BRIDGES, generator))
+    return model
+
+
+def _steps(
+    one: TableRows, zero: TableRows, budget: Budget, bridges: int, generator: torch.Generator
+) -> tuple[nn.Module, ...]:
+    shares = [k / bridges for k in range(bridges + 1)]
+    return tuple(_step(one, zero, budget, low, high, generator) for low, high in pairwise(shares))
+
+
+def _step(
+    one: TableRows, zero: TableRows, budget: Budget, low: float, high: float, generator: torch.Generator
+) -> nn.Module:
+    """Minus the log-ratio of the waymarks ``high`` and ``low``."""
+    x, columns = one.train.x, one.train.x.shape[1]
+    with drawing_from(generator):
+        energy = MLP((columns,), budget.hidden, base=False)
+    nn.init.zeros_(energy.net[-1].weight)  # type: ignore[arg-type]
+    train = Waymark(zero.train, one.train, high)
+    objective = NCE(Waymark(zero.train, one.train, low), learn_log_z=False).build(energy, x, generator=generator)
+    test = NCE(Waymark(zero.held_out, one.held_out, low), learn_log_z=False).build(energy, x, generator=generator)
+    held_out = Waymark(zero.held_out, one.held_out, high).draw(MEASURED_ROWS, generator)
+    loss = loss_on(energy, test, held_out, generator.initial_seed())
+    fit_in_memory(energy, objective, train, loss, budget.settings, generator)
+    return freeze(energy).double()
+
+
+def _order(model: BridgeModel, one: Rows, zero: Rows) -> float:
+    """Probability that a held-out row of the numerator has a greater ratio than one of the denominator."""
+    return float(auc(*(-model.log_ratio(rows.x.double()) for rows in (one, zero))))

@@ -1,0 +1,118 @@
+"""A density estimator."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from adance.evaluation.ais import Bridge, plan
+from adance.evaluation.log_z import Bracket, bracket_log_z
+from adance.sklearn.budget import Budget
+from adance.sklearn.inputs import generator_of, rows_in_units, training_rows
+from adance.sklearn.model import fit_model
+from adance.sklearn.rows import TableRows
+
+CHAINS = 200
+"""Annealed chains in each direction."""
+
+EFFECTIVE_SHARE = 0.995
+"""Effective sample size that is kept from one temperature to the next."""
+
+
+class EnergyDensity(DensityMixin, BaseEstimator):
+    """Density of the rows of a table: a simple law times a network, ``p(x) = p_base(x) exp(−f(x))/Z``.
+
+    Columns are standardized. Each gets Gaussian noise of its resolution in training, so that rounded and discrete
+    columns have a density too; the estimate is of the data with this noise. A part of the rows is held out, and the fit
+    ends when their loss no longer improves, so the estimate is no worse on them than the base.
+
+    Args:
+        noise: The base, which is also the noise that rows are distinguished from: ``gaussian``, ``mixture``,
+            ``student``, ``kde``, ``cover`` or ``flow``. ``auto``: ``student`` or ``cover`` (``kde`` for more than 64
+            columns), the one that is better on held-out rows.
+        hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
+        max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000.
+        warm_start: Continue the previous fit, in its units and with its base.
+        random_state: Seed, or a ``numpy.random.RandomState``.
+
+    Attributes:
+        n_features_in_: Number of columns.
+        feature_names_in_: Their names, if the table has names.
+        n_iter_: Optimizer steps done.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: str = "auto",
+        hidden: Sequence[int] | None = None,
+        max_steps: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.noise = noise
+        self.hidden = hidden
+        self.max_steps = max_steps
+        self.warm_start = warm_start
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "EnergyDensity":
+        """Fit the density to rows ``X`` ``(N, D)``; ``y`` is not used."""
+        start = getattr(self, "model_", None) if self.warm_start else None
+        x, generator = training_rows(self, X), generator_of(self.random_state)
+        rows = TableRows.of(x, generator, units=None if start is None else start.units)
+        self.model_ = fit_model(
+            rows, Budget.of(len(x), self.hidden, self.max_steps), self.noise, generator, start=start
+        )
+        self.n_iter_ = self.model_.history.steps
+        self._seed = generator.initial_seed()
+        self._bracket: Bracket | None = None
+        return self
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Log-densities ``(N,)`` of rows ``X`` ``(N, D)``, in nats and in the units of the table."""
+        check_is_fitted(self)
+        return self.model_.log_density(rows_in_units(self, X, self.model_.units)).numpy()
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean log-density of rows ``X`` ``(N, D)``; ``y`` is not used."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> NDArray[np.float64]:
+        """Rows ``(n_samples, D)`` drawn from the density.
+
+        They are the ends of Metropolis chains whose proposals are samples of the base.
+
+        Args:
+            n_samples: Number of rows.
+            random_state: Seed, or a ``numpy.random.RandomState``.
+        """
+        check_is_fitted(self)
+        generator = generator_of(random_state)
+        return self.model_.units.to_data(self.model_.sample(n_samples, generator)).numpy()
+
+    @property
+    def log_z_bracket_(self) -> Bracket:
+        """The true log Z of the energy between two bounds, less the one that :meth:`score_samples` uses.
+
+        It is 0 if the density is exactly normalized. ``score(X) − log_z_bracket_.upper`` is a mean log-density that the
+        model has at least. Annealed importance sampling computes it when it is first read, which takes seconds, with a
+        warning if the bracket does not close.
+        """
+        check_is_fitted(self)
+        if self._bracket is None:
+            generator = torch.Generator().manual_seed(self._seed)
+            energy, log_z = self.model_.energy, self.model_.log_z
+            bridge = Bridge(lambda x: energy(x) + log_z, energy.fitted_base)
+            ends = self.model_.sample(CHAINS, generator)
+            schedule = plan(bridge, target=EFFECTIVE_SHARE, chains=CHAINS, generator=generator)
+            self._bracket = bracket_log_z(bridge, ends, exact=False, schedule=schedule, generator=generator)
+            if not self._bracket.closed:
+                warnings.warn(f"log Z is {self._bracket.verdict}", ConvergenceWarning, stacklevel=2)
+        return self._bracket

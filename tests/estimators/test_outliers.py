@@ -1,0 +1,38 @@
+"""EnergyOutlierDetector finds what is unlikely, also if it was trained on some of it."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from adance.errors import InputError
+from adance.sklearn import EnergyOutlierDetector
+
+RNG = np.random.default_rng(0)
+CIRCLE = np.linspace(0, 2 * np.pi, 1000)
+RING = np.c_[np.cos(CIRCLE), np.sin(CIRCLE)] * 3 + RNG.normal(0, 0.1, (1000, 2))
+
+
+def test_the_middle_of_a_ring_is_an_outlier() -> None:
+    detector = EnergyOutlierDetector(max_steps=500, random_state=0).fit(RING)
+    middle = RNG.normal(0, 0.3, (200, 2))
+    scores = detector.score_samples(np.r_[RING, middle])
+    assert roc_auc_score(np.repeat([1, 0], [1000, 200]), scores) > 0.99
+    assert (detector.predict(middle) == -1).mean() > 0.95
+    assert (detector.predict(RING) == -1).mean() == pytest.approx(0.05, abs=0.001)
+
+
+def test_outliers_among_the_training_rows_are_left_out() -> None:
+    cluster = RNG.normal(8, 0.2, (100, 2))
+    rows, normal = np.r_[RING, cluster], np.repeat([1, 0], [1000, 100])
+    plain, robust = (
+        EnergyOutlierDetector(contamination=share, max_steps=500, random_state=0).fit(rows)
+        for share in ("auto", 100 / 1100)
+    )
+    assert (robust.predict(rows) == -1).sum() == 100
+    assert roc_auc_score(normal, robust.score_samples(rows)) >= roc_auc_score(normal, plain.score_samples(rows))
+
+
+@pytest.mark.parametrize("contamination", [0, 0.6, "some", None])
+def test_contamination_is_a_share(contamination: object) -> None:
+    with pytest.raises(InputError, match=r"contamination must be 'auto' or a number in \(0, 0.5\]"):
+        EnergyOutlierDetector(contamination=contamination).fit(RING)
