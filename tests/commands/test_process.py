@@ -74,7 +74,7 @@ def test_everything_is_undone_at_the_end(capsys):
     assert (LOG.level, LOG.handlers, warnings.showwarning) == before
     LOG.info("not shown")
     assert capsys.readouterr().err == "adance: error: unknown command 'nothing'. Available: " + ", ".join(
-        ["train", "sample", "evaluate", "score", "sweep", "report\n"]
+        ["train", "sample", "evaluate", "score", "outliers", "ratio", "sweep", "report\n"]
     )
 
 
