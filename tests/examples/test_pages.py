@@ -22,6 +22,7 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
         ("README.md", False),
         ("docs/introduction.md", False),
         ("docs/energy-models.md", False),
+        ("docs/images.md", False),
         ("docs/objectives.md", False),
         ("docs/plots.md", False),
         ("docs/samplers.md", False),
