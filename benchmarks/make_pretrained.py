@@ -3,7 +3,7 @@
     python benchmarks/make_pretrained.py RUN NAME [--step best] [--data NAME]
 
 Keeps the config, the description of the data, the metrics, and of the checkpoint only the weights for sampling, with
-16 bits. ``--data`` replaces the path of the data in the config.
+16 bits. ``--data`` replaces the path of the data.
 """
 
 import argparse
@@ -26,13 +26,15 @@ def main() -> None:
     parser.add_argument("run")
     parser.add_argument("name")
     parser.add_argument("--step", default=None, help="a step, or best; by default the last")
-    parser.add_argument("--data", help="the name of the data in the config")
+    parser.add_argument("--data", help="the name of the data")
     args = parser.parse_args()
     run = adance.load(args.run, step=int(args.step) if args.step not in (None, "best") else args.step)
     into = RunFolder(PRETRAINED / args.name)
     shutil.rmtree(into.path, ignore_errors=True)
-    config = run.config | ({"data": args.data} if args.data else {})
-    into.create(config, run.folder.read_data_description())
+    config, about = run.config, run.folder.read_data_description()
+    if args.data:
+        config, about = config | {"data": args.data}, about | {"name": args.data}
+    into.create(config, about)
     rows = [row for row in run.folder.read_metrics() if row["step"] <= run.step]
     into.metrics.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     numbers = read_state(run.folder.checkpoint(run.step))
