@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from adance.energies.energy import eval_mode
 from adance.errors import DivergedError
 from adance.objectives.objective import Objective
+from adance.training.adam import FusedAdam
 from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
 
@@ -99,7 +100,7 @@ def fit_in_memory(
     parameters = [parameter for parameter in energy.parameters() if parameter.requires_grad]
     parameters += objective.own_parameters()
     best = _Best(parameters, held_out_loss)
-    optimizer = torch.optim.Adam(parameters, settings.lr, settings.betas, fused=True)
+    optimizer, unmasked = FusedAdam(parameters, settings.betas), torch.zeros((), device=parameters[0].device)
     measure_every, step = settings.evaluate_every or settings.steps, 0
     for step in range(1, settings.steps + 1):
         batch = train.draw(settings.batch_size, generator)
@@ -107,8 +108,7 @@ def fit_in_memory(
         out = objective.loss(energy, batch.x, generator, **condition)
         optimizer.zero_grad()
         out.value.backward()  # type: ignore[no-untyped-call]
-        optimizer.param_groups[0]["lr"] = learning_rate(settings, step)
-        optimizer.step()
+        optimizer.step(learning_rate(settings, step), unmasked)
         objective.after_step(energy, step, out)
         if (step % measure_every == 0 or step == settings.steps) and best.measure(settings.patience):
             break
