@@ -53,3 +53,14 @@ def test_tables_of_other_columns_are_refused(
     assert main(["outliers", "old.csv", "other.csv"]) == 2
     said = caplog.text + capsys.readouterr().err
     assert "other.csv must have the columns of old.csv: length, width, mass, got length, height" in said
+
+
+@pytest.mark.parametrize("command", ["outliers", "ratio"])
+@pytest.mark.parametrize("out", ["result.png", "missing/result.csv"])
+def test_a_result_that_cannot_be_written_is_an_error_before_the_work(command, out, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "missing").write_text("a file")
+    before = sorted(tmp_path.iterdir())
+    assert main([command, "no.csv", "no.csv", "--out", out]) == 2  # the tables would be read first otherwise
+    assert out in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before

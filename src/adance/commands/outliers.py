@@ -1,11 +1,9 @@
 """``adance outliers``."""
 
-from pathlib import Path
-
 import numpy as np
 
 from adance.commands.parser import make_parser
-from adance.commands.tables import read_two_tables, write_picture, write_table
+from adance.commands.tables import picture_beside, read_two_tables, write_picture, write_table
 from adance.errors import InputError
 
 CALIBRATION = 0.2
@@ -29,6 +27,7 @@ def run(argv: list[str]) -> None:
     from adance.plot import contributions_of_columns
     from adance.sklearn import EnergyOutlierDetector
 
+    picture = picture_beside(args.out)
     train, new, names = read_two_tables(args.train, args.new)
     if len(train) < LEAST_ROWS:
         raise InputError(f"{args.train} has {len(train)} rows, but at least {LEAST_ROWS} are needed")
@@ -51,6 +50,5 @@ def run(argv: list[str]) -> None:
         ["row", "score", "rank", "p_value", "top_columns"],
         [(i, scores[i], ranks[i], p_values[i], top.get(i, "")) for i in range(len(new))],
     )
-    picture = Path(args.out).with_suffix(".png")
     write_picture(contributions_of_columns(explanation.contributions[0], names), picture)
     print(f"scores: {len(new)} rows in {args.out}; least likely: row {worst[0]} ({top[worst[0]]}), in {picture}")

@@ -1,12 +1,10 @@
 """``adance ratio``."""
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
 from adance.commands.parser import make_parser
-from adance.commands.tables import read_two_tables, write_picture, write_table
+from adance.commands.tables import picture_beside, read_two_tables, write_picture, write_table
 from adance.errors import InputError
 
 PERMUTATIONS = 2000
@@ -26,6 +24,7 @@ def run(argv: list[str]) -> None:
     from adance.plot.axes import COLORS, new_axes
     from adance.sklearn import DensityRatio
 
+    picture = picture_beside(args.out)
     old, new, _ = read_two_tables(args.old, args.new)
     if min(len(old), len(new)) < LEAST_ROWS:
         raise InputError(f"tables of {len(old)} and {len(new)} rows are too small: at least {LEAST_ROWS} are needed")
@@ -48,7 +47,6 @@ def run(argv: list[str]) -> None:
         ax.hist(rows, bins=40, density=True, histtype="step", color=COLORS[color], label=name)
     ax.set_xlabel("log-ratio new / old (nats)")
     ax.legend(frameon=False)
-    picture = Path(args.out).with_suffix(".png")
     write_picture(ax, picture)
     size = ratio.effective_sample_size(old)
     print(f"weights: {len(old)} rows in {args.out}, worth {size:.0f} rows; log-ratios in {picture}")

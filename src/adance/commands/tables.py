@@ -10,7 +10,7 @@ import torch
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from adance.atomic import output_file
+from adance.atomic import check_writable, output_file
 from adance.data.table import read_table
 from adance.errors import InputError
 
@@ -28,6 +28,22 @@ def read_two_tables(first: str, second: str) -> tuple[NDArray[np.float64], NDArr
     names = list(one.columns or [f"column {i + 1}" for i in range(one.train.shape[1])])
     x, y = (table.train[torch.arange(len(table.train))].double().numpy() for table in (one, two))
     return x, y, names
+
+
+def picture_beside(out: str) -> Path:
+    """The picture that belongs to the table ``out``, after a check that both can be written.
+
+    Raises:
+        InputError: One of the files cannot be written, or ``out`` has the name of the picture.
+    """
+    table, picture = Path(out), Path(out).with_suffix(".png")
+    if table == picture:
+        raise InputError(
+            f"--out {out} is a table, and its picture would have the same name: use a name that ends in .csv"
+        )
+    check_writable(table)
+    check_writable(picture)
+    return picture
 
 
 def write_table(path: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
