@@ -99,7 +99,7 @@ def _samples(run: Path) -> np.ndarray:
 
 def _metrics(folder: Path) -> list[dict[str, float]]:
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
+    return [{name: value for name, value in row.items() if name not in (*TIMES, "crc32")} for row in rows]
 
 
 def compare(old: Path, new: Path) -> int:

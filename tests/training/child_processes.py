@@ -8,6 +8,7 @@ import signal
 import sys
 
 from adance.cli import main
+from adance.training.run_folder import RunFolder
 
 CONTEXT = multiprocessing.get_context("forkserver")
 # all that a run imports, so that a process starts at once
@@ -78,7 +79,7 @@ def end_of(folder):
     last = sorted((folder / "checkpoints").iterdir())[-1]
     state = json.loads((last / "state.json").read_text())
     del state["seconds"], state["crc32"]
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    rows = RunFolder(folder).read_metrics()
     for row in rows:
         del row["seconds"]
     return {path.name: path.read_bytes() for path in last.glob("*.safetensors")}, state, rows

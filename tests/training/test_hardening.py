@@ -229,6 +229,8 @@ def test_odd_surroundings(name, finished, tmp_path):
     assert "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
     assert len(errors) == (status == 2), done.stderr
+    if argv[:2] == ["train", "--resume"]:
+        assert "last good checkpoint: run/checkpoints/00000010" in done.stderr
 
 
 @pytest.mark.hardening

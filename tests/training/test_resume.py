@@ -12,6 +12,7 @@ from adance.noises import FixedNoise
 from adance.objectives import NCE, Contrastive
 from adance.registry import trust
 from adance.training import Settings, Trainer, load
+from adance.training.run_folder import RunFolder
 
 FILES = {f"{name}.safetensors" for name in ("energy", "average", "objective", "optimizer", "random")}
 FULL = {
@@ -25,7 +26,7 @@ FULL = {
 
 
 def metrics(folder):
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    rows = RunFolder(folder).read_metrics()
     for row in rows:
         del row["seconds"]
     return rows

@@ -24,6 +24,31 @@ def test_metrics_with_a_last_line_that_was_cut_are_read_and_trimmed(tmp_path):
     assert [row["step"] for row in folder.read_metrics()] == [1, 2, 3]
 
 
+def test_any_flipped_bit_of_the_metrics_costs_one_line_and_is_said(tmp_path, caplog):
+    folder = RunFolder(tmp_path)
+    for step in (1, 2, 3):
+        folder.append_metrics({"step": step, "sample_distance": 1 / step})
+    rows, whole = folder.read_metrics(), folder.metrics.read_bytes()
+    second = whole.index(b"\n") + 1
+    for position in range(second, whole.index(b"\n", second)):
+        for bit in range(8):
+            damaged = bytearray(whole)
+            damaged[position] ^= 1 << bit
+            folder.metrics.write_bytes(damaged)
+            caplog.clear()
+            found = folder.read_metrics()
+            if found != rows:  # as it is if only a space became another one
+                assert [row for row in found if row in rows] == found
+                assert found[-1] == rows[-1]
+                assert "damaged line" in caplog.text
+
+
+def test_metrics_without_checksums_are_read(tmp_path):
+    folder = RunFolder(tmp_path)
+    folder.metrics.write_text('{"step": 1, "loss": 0.5}\n')
+    assert folder.read_metrics() == [{"step": 1, "loss": 0.5}]
+
+
 def test_numbers_that_json_does_not_have_are_null(tmp_path):
     folder = RunFolder(tmp_path)
     folder.append_metrics({"step": 1, "loss": float("nan"), "v": float("inf"), "auc": 0.5})
@@ -31,11 +56,13 @@ def test_numbers_that_json_does_not_have_are_null(tmp_path):
     def refuse(name):
         raise AssertionError(f"{name} is not JSON")
 
-    line = json.loads(folder.metrics.read_text(), parse_constant=refuse)
+    whole = folder.metrics.read_bytes()
+    line = json.loads(whole, parse_constant=refuse)
+    assert line.pop("crc32")
     assert line == {"step": 1, "loss": None, "v": None, "auc": 0.5}
     assert folder.read_metrics() == [{"step": 1, "auc": 0.5}]
     folder.trim_metrics(1)
-    assert json.loads(folder.metrics.read_text(), parse_constant=refuse) == line
+    assert folder.metrics.read_bytes() == whole
 
 
 def test_a_run_without_metrics_has_none(tmp_path):

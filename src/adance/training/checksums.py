@@ -13,7 +13,7 @@ CHUNK = 1 << 20
 
 
 def with_checksum(content: Mapping[str, Any]) -> str:
-    """The text of a JSON file that holds ``content`` and its checksum."""
+    """``content`` and its checksum as a line of JSON."""
     return json.dumps({**content, KEY: _of(content)}) + "\n"
 
 
@@ -23,12 +23,18 @@ def without_checksum(held: dict[str, Any], path: Path) -> dict[str, Any]:
     Raises:
         InputError: The content does not match the checksum.
     """
-    content = {name: value for name, value in held.items() if name != KEY}
-    if KEY in held and held[KEY] != _of(content):
+    content = intact(held)
+    if content is None:
         raise InputError(
             f"{path} is damaged: its content does not match its checksum; to use it anyway, delete the key {KEY}"
         )
     return content
+
+
+def intact(held: dict[str, Any]) -> dict[str, Any] | None:
+    """``held`` without its checksum, or None if that does not match; a content without a checksum is taken as it is."""
+    content = {name: value for name, value in held.items() if name != KEY}
+    return content if KEY not in held or held[KEY] == _of(content) else None
 
 
 def file_checksum(path: Path) -> int:

@@ -4,16 +4,18 @@
 
     config.yaml      all settings, as read by ``adance train --config``
     data.json        shape and units of the data
-    metrics.jsonl    one line every ``log_every`` steps
+    metrics.jsonl    one line every ``log_every`` steps, each with a checksum
     checkpoints/     one folder per checkpoint, named by its step
     samples/         samples during training, each as a picture and as an array
 """
 
 import json
+import logging
 import math
 import os
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,9 +24,11 @@ from adance.atomic import atomic_write, reason
 from adance.errors import InputError
 from adance.numbers import is_whole
 from adance.signatures import accepts
-from adance.training.checksums import with_checksum, without_checksum
+from adance.training.checksums import KEY, intact, with_checksum, without_checksum
 from adance.training.description import check_description, check_types
 from adance.yaml_text import dump, read_mapping
+
+log = logging.getLogger("adance")
 
 DISTANCE = "sample_distance"
 """Name of the distance of samples from data in ``metrics.jsonl``."""
@@ -77,6 +81,20 @@ class RunFolder:
         if self.checkpoint_steps():
             raise InputError(f"{self.path} holds checkpoints, but no config.yaml; choose another folder")
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Refuse in one line if the block cannot write the folder.
+
+        Raises:
+            InputError: The folder cannot be written; the message names the last good checkpoint.
+        """
+        try:
+            yield
+        except OSError as error:
+            steps = self.checkpoint_steps()
+            good = f"; last good checkpoint: {self.checkpoint(steps[-1])}" if steps else ""
+            raise InputError(f"cannot write the run folder {self.path}: {reason(error)}{good}") from None
+
     def create(self, config: dict[str, Any], data: dict[str, Any]) -> None:
         """Write the config and the data's description.
 
@@ -84,12 +102,10 @@ class RunFolder:
             InputError: The folder already holds a run, or cannot be written.
         """
         self.refuse_taken()
-        try:
+        with self.writing():
             with atomic_write(self.path / "data.json") as part:
                 part.write_text(with_checksum({"format": FORMAT, **data}), encoding="utf-8")
             self.write_config(config)
-        except OSError as error:
-            raise InputError(f"cannot write the run folder {self.path}: {reason(error)}") from None
 
     def write_config(self, config: dict[str, Any]) -> None:
         """Write ``config.yaml``, replacing an earlier one."""
@@ -162,10 +178,10 @@ class RunFolder:
         """Add a line to ``metrics.jsonl``; non-finite numbers, which JSON lacks, become null."""
         line = {name: value if math.isfinite(value) else None for name, value in row.items()}
         with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, allow_nan=False) + "\n")
+            file.write(with_checksum(line))
 
     def read_metrics(self) -> list[dict[str, float]]:
-        """The lines of ``metrics.jsonl``, without nulls and without a truncated last line."""
+        """The lines of ``metrics.jsonl``, without nulls, damaged lines and a truncated last line."""
         rows = self._metrics_rows()
         return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
@@ -193,14 +209,27 @@ class RunFolder:
 
     def trim_metrics(self, step: int) -> None:
         """Drop the lines after ``step``."""
-        kept = [json.dumps(row) for row in self._metrics_rows() if row["step"] <= step]
+        kept = [with_checksum(row) for row in self._metrics_rows() if row["step"] <= step]
         with atomic_write(self.metrics) as part:
-            part.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+            part.write_text("".join(kept), encoding="utf-8")
 
     def _metrics_rows(self) -> list[dict[str, Any]]:
-        """The lines that hold a step; one that is truncated or broken is left out."""
-        rows = []
-        for line in self.metrics.read_text(encoding="utf-8").splitlines() if self.metrics.exists() else []:
-            with suppress(ValueError):
-                rows.append(json.loads(line))
-        return [row for row in rows if accepts(dict[str, float | None], row) and is_whole(row.get("step"))]
+        """The lines that hold a step; one that is truncated or damaged is left out, and a warning says so."""
+        lines = self.metrics.read_bytes().splitlines(keepends=True) if self.metrics.exists() else []
+        found = [_json_object(line) for line in lines]
+        checked = any(KEY in row for row in found)  # runs of earlier versions have no checksums
+        rows = [intact(row) if KEY in row or not checked else None for row in found]
+        kept = [row for row in rows if row and accepts(dict[str, float | None], row) and is_whole(row.get("step"))]
+        whole = sum(line.endswith(b"\n") for line in lines)
+        if (damaged := whole - len(kept)) > 0:
+            log.warning(f"{self.metrics}: left out {damaged} damaged line{'s' * (damaged > 1)}")
+        return kept
+
+
+def _json_object(line: bytes) -> dict[str, Any]:
+    """The object that a line holds; empty if there is none."""
+    try:
+        held = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return held if isinstance(held, dict) else {}

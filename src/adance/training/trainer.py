@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from adance.atomic import reason
 from adance.data.dataset import Dataset
 from adance.distributed import any_over_ranks, world_size
 from adance.energies.conditional import given, takes_condition
@@ -136,15 +135,16 @@ class Trainer:
             **options: ``device``, ``trackers``, ``show_progress``, ``profile`` and ``metric`` of the constructor.
 
         Raises:
-            InputError: The folder holds no run, or the parts do not fit the run.
+            InputError: The folder holds no run or cannot be written, or the parts do not fit the run.
         """
         run_folder = RunFolder(folder)
         held = read_run(run_folder, data, energy, objective, steps=steps, patience=patience)
         trainer = cls(held.energy, held.objective, held.data, held.settings, folder, _resuming=True, **options)
         check_same_data(run_folder, trainer.data_description)
-        trainer._restore()
-        if held.has_changed and trainer.accelerator.is_main_process:
-            run_folder.write_config(held.config)
+        with run_folder.writing():
+            trainer._restore()
+            if held.has_changed and trainer.accelerator.is_main_process:
+                run_folder.write_config(held.config)
         return trainer
 
     @property
@@ -169,12 +169,8 @@ class Trainer:
             InputError: The folder already holds another run, or cannot be written; the message names the last good
                 checkpoint.
         """
-        try:
+        with self.folder.writing():
             return self._fit()
-        except OSError as error:
-            steps = self.folder.checkpoint_steps()
-            good = f"; last good checkpoint: {self.folder.checkpoint(steps[-1])}" if steps else ""
-            raise InputError(f"cannot write the run folder {self.folder.path}: {reason(error)}{good}") from None
 
     def _fit(self) -> Run:
         if self._new:
