@@ -33,11 +33,13 @@ def test_a_cluster_gives_the_same_table(backend, sweep, monkeypatch):
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize("backend", ["ray", "dask"])
-def test_a_sweep_survives_a_killed_worker_of_a_cluster(backend, config, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("backend", "allowed"), [("ray", ""), ("dask", "3"), ("dask", "0")])
+def test_a_sweep_survives_a_killed_worker_of_a_cluster(backend, allowed, config, tmp_path, monkeypatch):
     pytest.importorskip("ray" if backend == "ray" else "distributed")
     psutil = pytest.importorskip("psutil")
     monkeypatch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    if allowed:
+        monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", allowed)
     out, seeds = tmp_path / "sweep", ",".join(map(str, range(8)))
     argv = ["sweep", "--config", str(config), "--out", str(out), "--over", f"seed={seeds}", "--steps", "300"]
     argv += ["--checkpoint_every", "20", "--backend", backend, "--jobs", "2"]
