@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-clusters hardening lint types clean
+.PHONY: setup demo docs test test-clusters hardening lint types clean
 
 setup: .venv/ready
 
@@ -24,6 +24,11 @@ demo: setup
 test: lint types
 	$(BIN)/pytest -n 2 --dist loadgroup
 
+# The site, in docs/_build/html: it runs every example, and fails at a broken link or an undocumented name.
+docs: setup
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
 # Sweeps on ray and on dask, which are large: not part of `make test`.
 test-clusters: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,dask]'
@@ -41,4 +46,4 @@ types: setup
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache docs/_build docs/gallery

@@ -1,14 +1,17 @@
-"""A Boltzmann machine with hidden units learns which pixels of a small picture go together, by exact gradients.
+"""
+A Boltzmann machine learns bars and stripes
+===========================================
 
-    python examples/boltzmann.py
-
-The data are all bars and stripes of 3×3 pixels: 14 pictures among 512. With so few units everything can be enumerated:
-log Z, the likelihood, and how much of the machine's mass is on the data.
+With hidden units it learns which pixels of a small picture go together, by exact gradients. The data are all bars and
+stripes of 3×3 pixels: 14 pictures among 512. With so few units everything can be enumerated: log Z, the likelihood, and
+how much of the machine's mass is on the data.
 """
 
+import matplotlib.pyplot as plt
 import torch
 
 from adance.energies import Boltzmann, enumerate_law, log_likelihood
+from adance.plot import samples_grid
 from adance.samplers import Gibbs, run_chains
 
 lines = torch.cartesian_prod(*[torch.tensor([0.0, 1.0])] * 3)  # (8, 3)
@@ -33,3 +36,10 @@ start = torch.randint(0, 2, (2000, 9), generator=generator).float()
 x = run_chains(Gibbs(200), machine, start, generator=generator).x
 share = (x[:, None] == data).all(2).any(1).float().mean()
 print(f"Gibbs chains that are one of them {share:.3f}")
+
+# %%
+# What the chains draw.
+
+figure, ax = plt.subplots()
+samples_grid(2 * x[:64].unflatten(1, (1, 3, 3)) - 1, ax=ax)
+plt.show()

@@ -1,8 +1,11 @@
-"""Has the chain converged? Effective sample size and split R̂ (needs ``pip install adance[diagnostics]``).
+"""
+Has the chain converged?
+========================
 
-python examples/diagnostics.py
+Effective sample size and split R̂, and the same chains in ArviZ (``pip install adance[diagnostics]``).
 """
 
+import matplotlib.pyplot as plt
 import torch
 
 from adance.samplers import MALA, run_chains, summary, to_arviz
@@ -22,3 +25,11 @@ for steps in (50, 3000):
     )
     print(f"{steps} steps:", {name: round(value, 2) for name, value in summary(chains).items()})
 print(to_arviz(chains, energy))
+
+# %%
+# The wide coordinate of the eight chains in the long run: they cross the law many times.
+
+figure, ax = plt.subplots(figsize=(8, 3))
+ax.plot(2 * torch.arange(len(chains.positions)), chains.positions[:, :, 1], linewidth=0.5)
+ax.set(xlabel="step", ylabel="x₂")
+plt.show()

@@ -1,11 +1,12 @@
-"""Gibbs sampling of binary units: by energy differences, by conditionals, in blocks, and with gradients.
+"""
+Gibbs sampling of binary units
+==============================
 
-    python examples/gibbs.py
-
-Eight units on a ring, each pulled towards its neighbors. All four kernels agree with enumeration on the mean product
-of neighbors.
+By energy differences, by conditionals, in blocks, and with gradients. Eight units on a ring are each pulled towards
+their neighbors. All four kernels agree with enumeration on the mean product of neighbors.
 """
 
+import matplotlib.pyplot as plt
 import torch
 
 from adance.samplers import BlockGibbs, Gibbs, GibbsWithGradients, run_chains
@@ -38,7 +39,8 @@ def energy(x):
 
 states = torch.cartesian_prod(*[torch.tensor([-1.0, 1.0])] * N)
 p = torch.softmax(-energy(states), 0)
-print(f"exact                {(p * (states[:, 0] * states[:, 1])).sum():.3f}")
+exact, found = float((p * (states[:, 0] * states[:, 1])).sum()), {}
+print(f"exact                {exact:.3f}")
 generator = torch.Generator().manual_seed(0)
 start = torch.where(torch.rand(5000, N, generator=generator) < 0.5, 1.0, -1.0)
 for name, kernel, target in (
@@ -48,4 +50,15 @@ for name, kernel, target in (
     ("with gradients", GibbsWithGradients(100), Ring()),
 ):
     x = run_chains(kernel, target, start, generator=generator).x
-    print(f"{name:20} {(x[:, 0] * x[:, 1]).mean():.3f}")
+    found[name] = float((x[:, 0] * x[:, 1]).mean())
+    print(f"{name:20} {found[name]:.3f}")
+
+# %%
+# The mean product of two neighbors, by each kernel and by enumeration.
+
+figure, ax = plt.subplots()
+ax.bar(list(found), list(found.values()))
+ax.axhline(exact, color="black", linestyle=":", label="enumeration")
+ax.set(ylabel="mean product of neighbors")
+ax.legend()
+plt.show()

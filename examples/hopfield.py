@@ -1,13 +1,12 @@
-"""A Hopfield network recalls digits from half an image.
-
-    python examples/hopfield.py [PICTURE]
+"""
+A Hopfield network recalls digits
+=================================
 
 One digit of each class is stored. The network is then given the upper half of each and finds the rest. The picture has
 three rows: what was stored, what was given (gray: missing), and what was recalled.
 """
 
-import sys
-
+import matplotlib.pyplot as plt
 import torch
 
 from adance.data import load_data
@@ -26,9 +25,9 @@ known[:4] = True
 recalled = network.complete(stored, known)
 
 rows = torch.cat([stored, torch.where(known, stored, 0.0), recalled]).unsqueeze(1)  # (30, 1, 8, 8)
-path = sys.argv[1] if len(sys.argv) > 1 else "hopfield.png"
-samples_grid(rows, columns=10).figure.savefig(path, dpi=120)  # stored, given and recalled
+figure, ax = plt.subplots(figsize=(8, 3))
+samples_grid(rows, columns=10, ax=ax)
 
 right = (recalled == stored).flatten(1)[:, 32:].float().mean(1)
 print(f"missing pixels recalled: {right.mean():.1%}; digits recalled whole: {int((right == 1).sum())} of 10")
-print(f"picture: {path}")
+plt.show()

@@ -1,12 +1,15 @@
-"""Metropolis without gradients: a random walk that adapts its steps, and a proposal of your own.
+"""
+Metropolis without gradients
+============================
 
-    python examples/metropolis.py
-
-The law is a banana: x₁ ~ N(0, 1), x₂ | x₁ ~ N(x₁², ½²), so that E[x₂] = 1.
+A random walk that adapts its steps, and a proposal of your own. The law is a banana: x₁ ~ N(0, 1),
+x₂ | x₁ ~ N(x₁², ½²), so that E[x₂] = 1.
 """
 
+import matplotlib.pyplot as plt
 import torch
 
+from adance.plot import density
 from adance.samplers import MetropolisHastings, RandomWalkMetropolis, run_chains
 
 
@@ -34,3 +37,10 @@ print(
 )
 own = run_chains(MetropolisHastings(Mirror(), 1000), energy, start, generator=generator)
 print(f"mirror:      acceptance {own.acceptance.mean():.2f}, E[x2] {own.x[:, 1].mean():.2f} (exact 1)")
+
+# %%
+# The law, and where the chains with the mirror ended.
+
+figure, ax = plt.subplots()
+density(energy, samples=own.x, ax=ax)
+plt.show()

@@ -1,20 +1,19 @@
-"""A restricted Boltzmann machine learns binary digits by persistent contrastive divergence.
+"""
+A restricted Boltzmann machine learns digits
+============================================
 
-    python examples/rbm.py [PICTURE]
-
-The chains go from visible to hidden units and back (block Gibbs). The exact log-likelihood, by a sum over all 2¹⁶
-hidden states, says how well it learns. The picture shows samples.
+By persistent contrastive divergence; the chains go from visible to hidden units and back (block Gibbs). The exact
+log-likelihood, by a sum over all 2¹⁶ hidden states, says how well it learns. The picture shows samples.
 """
 
-import sys
 import tempfile
-from pathlib import Path
 
+import matplotlib.pyplot as plt
 import torch
 
 import adance
 from adance.energies import RBM, fit_visible_bias
-from adance.plot import save_grid
+from adance.plot import samples_grid
 from adance.samplers import BlockGibbs
 
 digits = adance.load_data("digits")
@@ -39,6 +38,6 @@ with tempfile.TemporaryDirectory() as folder:
     run = adance.Trainer(rbm, objective, data, settings, f"{folder}/run", show_progress=False).fit()
 report("after 2,000 steps", run.energy)  # the moving average of the weights
 
-path = Path(sys.argv[1] if len(sys.argv) > 1 else "rbm.png")
-save_grid(run.sample(64), path)
-print(f"picture: {path}")
+figure, ax = plt.subplots()
+samples_grid(run.sample(64), ax=ax)
+plt.show()

@@ -1,8 +1,11 @@
-"""Parallel tempering finds the mode that a plain chain never reaches, and says whether its ladder is dense enough.
+"""
+Parallel tempering crosses a barrier
+====================================
 
-python examples/tempering.py
+It finds the mode that a plain chain never reaches, and says whether its ladder of temperatures is dense enough.
 """
 
+import matplotlib.pyplot as plt
 import torch
 
 from adance.samplers import MALA, Tempering, run_chains
@@ -22,3 +25,16 @@ tempered = run_chains(kernel, energy, start, 400, generator=generator, adapt=200
 on_the_right = [float((x > 0).float().mean()) for x in (plain.x, tempered.x)]
 print(f"share on the right: MALA {on_the_right[0]:.2f}, tempered {on_the_right[1]:.2f} (exact 0.75)")
 print("swap rates", [round(rate, 2) for rate in kernel.swap_rates(tempered.state).tolist()])
+
+# %%
+# Plain chains have stayed where they started; tempered ones are spread as the law is.
+
+figure, ax = plt.subplots()
+for name, chains in {"MALA": plain, "tempered": tempered}.items():
+    ax.hist(chains.x[:, 0], 60, range=(-6, 6), density=True, histtype="step", label=name)
+x = torch.linspace(-6, 6, 400)
+p = torch.exp(-energy(x[:, None]))
+ax.plot(x, p / torch.trapezoid(p, x), "k:", label="law")
+ax.set(xlabel="x", ylabel="density")
+ax.legend()
+plt.show()

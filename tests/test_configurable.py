@@ -1,4 +1,5 @@
 import copy
+import inspect
 import subprocess
 from dataclasses import dataclass, field
 
@@ -243,3 +244,10 @@ def test_a_default_may_break_its_own_hint():
     assert Loose(scale=2).steps == 3
     with pytest.raises(InputError, match="Loose: scale must be a number"):
         Loose(scale="2")
+
+
+def test_the_signature_of_a_class_is_that_of_its_constructor():
+    assert list(inspect.signature(MLP).parameters) == ["event_shape", "hidden", "activation", "spectral_norm", "base"]
+    assert next(iter(inspect.signature(NCE).parameters)) == "noise"
+    with pytest.raises(AttributeError):
+        MLP((2,)).__signature__  # noqa: B018

@@ -13,10 +13,22 @@ from adance.signatures import Parameter, accepts, default_factories, in_words, i
 T = TypeVar("T")
 
 
+class _ConstructorSignature:
+    """What ``inspect.signature`` and ``help`` show of a class; they would otherwise see only ``__new__``."""
+
+    def __get__(self, made: object | None, made_from: type) -> inspect.Signature:
+        if made is not None:
+            raise AttributeError("__signature__")  # an instance is called by its own rules
+        signature = inspect.signature(made_from.__init__)  # type: ignore[misc]
+        return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
 class Configurable:
     """Mix-in: remembers the arguments of its constructor for :func:`describe`."""
 
     init_args: dict[str, Any]
+
+    __signature__ = _ConstructorSignature()
 
     checks_types: ClassVar[bool] = False
     """Whether arguments are checked against the type hints of the constructor."""

@@ -1,12 +1,12 @@
 import re
 import runpy
-import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
 import torch
-from PIL import Image
 
+matplotlib.use("agg")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -14,7 +14,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def run(monkeypatch, capsys, tmp_path):
     def run_example(name):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", [name, "picture.png"])
         before = torch.get_rng_state()
         runpy.run_path(str(EXAMPLES / name), run_name="__main__")
         assert torch.equal(torch.get_rng_state(), before)
@@ -23,9 +22,8 @@ def run(monkeypatch, capsys, tmp_path):
     return run_example
 
 
-def test_hopfield_recalls_every_digit_from_its_upper_half(run, tmp_path):
+def test_hopfield_recalls_every_digit_from_its_upper_half(run):
     assert "digits recalled whole: 10 of 10" in run("hopfield.py")
-    assert Image.open(tmp_path / "picture.png").width > 500
 
 
 def test_ising_agrees_with_onsager(run):
@@ -52,8 +50,6 @@ def test_densities_agree_with_hmc(run):
         assert error < 0.2
 
 
-def test_rbm_learns_digits(run, tmp_path):
-    lines = run("rbm.py").splitlines()
-    independent, learned = (float(line.split()[-2]) for line in lines[:-1])
+def test_rbm_learns_digits(run):
+    independent, learned = (float(line.split()[-2]) for line in run("rbm.py").splitlines())
     assert learned > max(-19, independent + 5)
-    assert Image.open(tmp_path / "picture.png").size[0] > 500

@@ -26,6 +26,9 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
         ("docs/objectives.md", False),
         ("docs/plots.md", False),
         ("docs/samplers.md", False),
+        ("docs/start/images.md", False),
+        ("docs/start/own-energy.md", False),
+        ("docs/start/tables.md", False),
         ("docs/your-own.md", True),
     ],
 )

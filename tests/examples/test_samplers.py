@@ -2,9 +2,11 @@ import re
 import runpy
 from pathlib import Path
 
+import matplotlib
 import pytest
 import torch
 
+matplotlib.use("agg")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 

@@ -19,9 +19,9 @@ class Dataset(Splits):
     Attributes:
         name: name that the set was loaded by.
         kind: "image" for events (C, H, W), "vector" for events (D,).
-        train: raw training rows (N, *event); bytes stay uint8 until `batch` asks for them. Rows above 1 GiB from an
+        train: raw training rows ``(N, *event)``; bytes stay uint8 until `batch` asks for them. Rows above 1 GiB from an
             .npy file or a folder stay on disk, as a `LazyRows` that returns tensors when it is indexed.
-        test: raw held-out rows (M, *event).
+        test: raw held-out rows ``(M, *event)``.
         transform: raw units to model units, fitted on the training rows alone.
         train_labels: class of each training row (N,) int64, or None.
         test_labels: class of each held-out row (M,) int64, or None.
@@ -103,7 +103,7 @@ class Dataset(Splits):
             split: "train" or "test".
 
         Returns:
-            Float32 (B, *event), images in [-1, 1].
+            Float32 ``(B, *event)``, images in [-1, 1].
         """
         raw = self.train if split == "train" else self.test
         return self.transform.to_model(raw[rows])

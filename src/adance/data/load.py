@@ -71,7 +71,7 @@ def load_for_model(source: Any, description: Mapping[str, Any], *, seed: int = 0
         seed: seed of a toy's samples.
 
     Returns:
-        Float32 (N, *event) in the order of the source: all training rows, then all test rows if there are any.
+        Float32 ``(N, *event)`` in the order of the source: all training rows, then all test rows if there are any.
 
     Raises:
         InputError: for a source that cannot be used, or events of another shape than the model's.

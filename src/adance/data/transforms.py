@@ -24,7 +24,7 @@ class Identity:
 
     @property
     def log_det(self) -> float:
-        """log |d model / d data| of one event: 0."""
+        """``log |d model / d data|`` of one event: 0."""
         return 0.0
 
     @property
@@ -33,11 +33,11 @@ class Identity:
         return None
 
     def to_model(self, raw: Tensor) -> Tensor:
-        """Float32 copy of `raw` (B, *event)."""
+        """Float32 copy of `raw` ``(B, *event)``."""
         return raw.to(torch.float32)
 
     def to_data(self, x: Tensor) -> Tensor:
-        """`x` (B, *event) itself."""
+        """`x` ``(B, *event)`` itself."""
         return x
 
     def state(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class ImageScale:
 
     @property
     def log_det(self) -> float:
-        """log |d model / d data| of one event, size * log(2 / (high - low)), in nats.
+        """``log |d model / d data|`` of one event, size * log(2 / (high - low)), in nats.
 
         Added to a log-density in model units it gives the log-density per raw unit (per gray level for uint8).
         """
@@ -113,7 +113,7 @@ class Standardize:
 
     @property
     def log_det(self) -> float:
-        """log |d model / d data| of one row, minus the sum of log std, in nats."""
+        """``log |d model / d data|`` of one row, minus the sum of log std, in nats."""
         return -sum(math.log(s) for s in self.std)
 
     @property

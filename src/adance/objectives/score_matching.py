@@ -31,7 +31,7 @@ class ScoreMatching(Objective):
     - ``sliced_vr``: the variance-reduced sliced form, the same as ``hutchinson``.
     - ``finite_difference`` (Pang et al. 2020): the sliced form by differences of energies at x ± εv, without any
       derivative in x: ``½((E₊ − E₋)/2ε)² − (E₊ + E₋ − 2E₀)/ε²``. Its error falls like ε², but rounding adds some
-      1e-7·|E|/ε² in float32.
+      ``1e-7·|E|/ε²`` in float32.
 
     Estimates the density up to its constant, at T = 1. The score hardly depends on the relative weights of modes that
     are far apart, so the model gets these weights wrong. It learns no log Z.
