@@ -28,6 +28,7 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
         ("docs/samplers.md", False),
         ("docs/start/images.md", False),
         ("docs/start/own-energy.md", False),
+        ("docs/start/python.md", False),
         ("docs/start/tables.md", False),
         ("docs/your-own.md", True),
     ],
