@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from adance.data.transforms import Standardize
@@ -66,28 +67,64 @@ class Waymark:
         return FullGaussian(a * zero.mean(0) + b * one.mean(0), covariance)
 
 
-class RatioEnergy(nn.Module):
-    """Minus a log-ratio: that of two normal distributions, corrected by a network f that starts at 0.
+class NormalLogRatio(nn.Module):
+    """The log-ratio of two normal distributions.
 
     Args:
-        net: f: a network ``(B, D) -> (B,)``.
-        numerator: The numerator's normal distribution; ``None`` to leave out both.
+        numerator: The numerator's.
         denominator: The denominator's.
     """
 
-    def __init__(
-        self, net: MLP, numerator: FullGaussian | None = None, denominator: FullGaussian | None = None
-    ) -> None:
+    def __init__(self, numerator: FullGaussian, denominator: FullGaussian) -> None:
+        super().__init__()
+        self.numerator, self.denominator = numerator, denominator
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The log-ratio ``(B,)`` at ``x`` ``(B, D)``."""
+        return self.numerator.log_prob(x) - self.denominator.log_prob(x)
+
+
+class LinearLogRatio(nn.Module):
+    """The log-ratio of a logistic regression, linear in x.
+
+    Args:
+        numerator: Rows ``(N₁, D)``.
+        denominator: Rows ``(N₀, D)``.
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, numerator: Tensor, denominator: Tensor) -> None:
+        super().__init__()
+        labels = [1] * len(numerator) + [0] * len(denominator)
+        rows = torch.cat([numerator, denominator]).double().numpy()
+        found = LogisticRegression(class_weight="balanced", max_iter=1000).fit(rows, labels)
+        self.register_buffer("weight", torch.as_tensor(found.coef_[0]).to(numerator))
+        self.register_buffer("bias", torch.as_tensor(found.intercept_[0]).to(numerator))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The log-ratio ``(B,)`` at ``x`` ``(B, D)``."""
+        return x @ self.weight + self.bias
+
+
+class RatioEnergy(nn.Module):
+    """Minus a log-ratio: a simple one, corrected by a network f that starts at 0.
+
+    Args:
+        net: f: a network ``(B, D) -> (B,)``.
+        start: The simple log-ratio; ``None`` for 0.
+    """
+
+    def __init__(self, net: MLP, start: nn.Module | None = None) -> None:
         super().__init__()
         nn.init.zeros_(net.net[-1].weight)  # type: ignore[arg-type]
-        self.net, self.numerator, self.denominator = net, numerator, denominator
+        self.net, self.start = net, start
 
     def forward(self, x: Tensor) -> Tensor:
         """Minus the log-ratio ``(B,)`` at ``x`` ``(B, D)``."""
         f: Tensor = self.net(x)
-        if self.numerator is None or self.denominator is None:
-            return f
-        return f - self.numerator.log_prob(x) + self.denominator.log_prob(x)
+        return f if self.start is None else f - self.start(x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +177,17 @@ def _step(
 ) -> nn.Module:
     """Minus the log-ratio of the waymarks ``high`` and ``low``.
 
-    It starts at the log-ratio of two normal distributions if that is better than 0 on held-out rows.
+    It starts at 0, at a logistic regression or at the log-ratio of two normal distributions: the best one on held-out
+    rows.
     """
     x = one.train.x
     with drawing_from(generator):
         net = MLP((x.shape[1],), budget.hidden, base=False)
     train, noise = (Waymark(zero.train, one.train, share) for share in (high, low))
     held_out = Waymark(zero.held_out, one.held_out, high).draw(MEASURED_ROWS, generator)
-    starts = [RatioEnergy(net), RatioEnergy(net, train.gaussian().to(x), noise.gaussian().to(x))]
+    linear = LinearLogRatio(train.sample(len(x), generator), noise.sample(len(zero.train.x), generator))
+    normal = NormalLogRatio(train.gaussian().to(x), noise.gaussian().to(x))
+    starts = [RatioEnergy(net, start) for start in (None, linear, normal)]
     losses = []
     for energy in starts:
         test = NCE(Waymark(zero.held_out, one.held_out, low), learn_log_z=False).build(energy, x, generator=generator)
