@@ -179,10 +179,13 @@ def table(data: str, out: Path, protocol: str) -> str:
     if not runs:
         return "nothing yet"
     frame = pd.DataFrame(runs)
-    ours = frame.pivot_table(index="set", columns="method", values="auroc").dropna()
-    precision = frame.pivot_table(index="set", columns="method", values="average_precision").loc[ours.index]
+    ours = frame.pivot_table(index="set", columns="method", values="auroc").dropna(axis=1)
+    precision = frame.pivot_table(index="set", columns="method", values="average_precision")[ours.columns]
     lines = [ours.round(2).to_string(), f"{len(ours)} sets; mean AUROC: {_named(ours.mean())}"]
     lines += [f"mean average precision: {_named(precision.mean())}"]
+    lines += [
+        f"runs by method, of which those without all sets are left out: {frame.groupby('method').size().to_dict()}"
+    ]
     published = Path(data) / PUBLISHED[protocol]
     if published.exists():
         theirs = pd.read_csv(published, index_col="set")
