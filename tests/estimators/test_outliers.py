@@ -30,6 +30,17 @@ def test_outliers_among_the_training_rows_are_found() -> None:
     assert (detector.predict(scattered) == -1).mean() > 1 - 0.044 - 0.062
 
 
+def test_a_cluster_of_outliers_among_the_training_rows_is_found() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.r_[rng.normal(size=(900, 5)), rng.normal(0, 0.1, (100, 5)) + 3.0]
+    labels = np.repeat([0, 1], [900, 100])
+    trimmed, plain = (EnergyOutlierDetector(contamination=share, random_state=0) for share in (0.5, "auto"))
+    areas = [roc_auc_score(labels, -detector.fit(rows).score_samples(rows)) for detector in (trimmed, plain)]
+    # the squared distances of the cluster are near 45, of the others χ²(5)
+    assert areas[0] > 0.99
+    assert areas[1] < 0.5  # many similar rows are likely
+
+
 @pytest.mark.parametrize("contamination", [0, 0.6, "some", None])
 def test_contamination_is_a_share(contamination: object) -> None:
     with pytest.raises(InputError, match=r"contamination must be 'auto' or a number in \(0, 0.5\]"):

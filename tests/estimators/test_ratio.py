@@ -56,6 +56,18 @@ def test_bridges_measure_a_divergence_that_one_step_does_not() -> None:
     assert errors[1] < errors[0]
 
 
+def test_normal_laws_with_many_columns_start_at_their_exact_ratio() -> None:
+    rng = np.random.default_rng(0)
+    d, n, rho = 40, 6000, 0.8
+    x = rng.normal(size=(2 * n, d))
+    x[n:, 1::2] = rho * x[n:, ::2] + math.sqrt(1 - rho**2) * x[n:, 1::2]  # pairs of correlated columns
+    fit, new = np.r_[0 : n // 2, n : 3 * n // 2], np.r_[n // 2 : n, 3 * n // 2 : 2 * n]
+    ratio = DensityRatio(max_steps=100, random_state=0).fit(x[fit], fit >= n)
+    found, exact = ratio.divergences(x[new], new >= n)["kl"], -d / 4 * math.log(1 - rho**2)
+    # the bias of the moments of n/2 rows is about d²/n
+    assert found.value == pytest.approx(exact, abs=4 * found.error + d**2 / n)
+
+
 def test_two_tables_are_one_call() -> None:
     x, y = shifted(500, 1.0, 0)
     one, zero = x[y == 1], x[y == 0]

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
 from adance.data.transforms import Standardize
 from adance.energies.frozen import freeze
+from adance.energies.mixtures import FullGaussian
 from adance.energies.mlp import MLP
+from adance.energies.student import covariance_of
 from adance.objectives.metrics import auc
 from adance.objectives.nce import NCE
 from adance.randomness import drawing_from
@@ -55,6 +58,73 @@ class Waymark:
     def log_prob(self, x: Tensor) -> Tensor:
         """Zeros ``(B,)``."""
         return x.new_zeros(len(x))
+
+    def gaussian(self) -> FullGaussian:
+        """The normal distribution with the mean and covariance of the mixed rows, from those of both sets."""
+        a, b = math.sqrt(1 - self.share**2), self.share
+        zero, one = (rows.x.double() for rows in (self.denominator, self.numerator))
+        covariance = a**2 * covariance_of(zero) + b**2 * covariance_of(one)
+        return FullGaussian(a * zero.mean(0) + b * one.mean(0), covariance)
+
+
+class NormalLogRatio(nn.Module):
+    """The log-ratio of two normal distributions.
+
+    Args:
+        numerator: The numerator's.
+        denominator: The denominator's.
+    """
+
+    def __init__(self, numerator: FullGaussian, denominator: FullGaussian) -> None:
+        super().__init__()
+        self.numerator, self.denominator = numerator, denominator
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The log-ratio ``(B,)`` at ``x`` ``(B, D)``."""
+        return self.numerator.log_prob(x) - self.denominator.log_prob(x)
+
+
+class LinearLogRatio(nn.Module):
+    """The log-ratio of a logistic regression, linear in x.
+
+    Args:
+        numerator: Rows ``(N₁, D)``.
+        denominator: Rows ``(N₀, D)``.
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, numerator: Tensor, denominator: Tensor) -> None:
+        super().__init__()
+        labels = [1] * len(numerator) + [0] * len(denominator)
+        rows = torch.cat([numerator, denominator]).double().numpy()
+        found = LogisticRegression(class_weight="balanced", max_iter=1000).fit(rows, labels)
+        self.register_buffer("weight", torch.as_tensor(found.coef_[0]).to(numerator))
+        self.register_buffer("bias", torch.as_tensor(found.intercept_[0]).to(numerator))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The log-ratio ``(B,)`` at ``x`` ``(B, D)``."""
+        return x @ self.weight + self.bias
+
+
+class RatioEnergy(nn.Module):
+    """Minus a log-ratio: a simple one, corrected by a network f that starts at 0.
+
+    Args:
+        net: f: a network ``(B, D) -> (B,)``.
+        start: The simple log-ratio; ``None`` for 0.
+    """
+
+    def __init__(self, net: MLP, start: nn.Module | None = None) -> None:
+        super().__init__()
+        nn.init.zeros_(net.net[-1].weight)  # type: ignore[arg-type]
+        self.net, self.start = net, start
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Minus the log-ratio ``(B,)`` at ``x`` ``(B, D)``."""
+        f: Tensor = self.net(x)
+        return f if self.start is None else f - self.start(x)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +175,25 @@ def _steps(
 def _step(
     one: TableRows, zero: TableRows, budget: Budget, low: float, high: float, generator: torch.Generator
 ) -> nn.Module:
-    """Minus the log-ratio of the waymarks ``high`` and ``low``."""
-    x, columns = one.train.x, one.train.x.shape[1]
+    """Minus the log-ratio of the waymarks ``high`` and ``low``.
+
+    It starts at 0, at a logistic regression or at the log-ratio of two normal distributions: the best one on held-out
+    rows.
+    """
+    x = one.train.x
     with drawing_from(generator):
-        energy = MLP((columns,), budget.hidden, base=False)
-    nn.init.zeros_(energy.net[-1].weight)  # type: ignore[arg-type]
-    train = Waymark(zero.train, one.train, high)
-    objective = NCE(Waymark(zero.train, one.train, low), learn_log_z=False).build(energy, x, generator=generator)
-    test = NCE(Waymark(zero.held_out, one.held_out, low), learn_log_z=False).build(energy, x, generator=generator)
+        net = MLP((x.shape[1],), budget.hidden, base=False)
+    train, noise = (Waymark(zero.train, one.train, share) for share in (high, low))
     held_out = Waymark(zero.held_out, one.held_out, high).draw(MEASURED_ROWS, generator)
-    loss = loss_on(energy, test, held_out, generator.initial_seed())
+    linear = LinearLogRatio(train.sample(len(x), generator), noise.sample(len(zero.train.x), generator))
+    normal = NormalLogRatio(train.gaussian().to(x), noise.gaussian().to(x))
+    starts = [RatioEnergy(net, start) for start in (None, linear, normal)]
+    losses = []
+    for energy in starts:
+        test = NCE(Waymark(zero.held_out, one.held_out, low), learn_log_z=False).build(energy, x, generator=generator)
+        losses.append(loss_on(energy, test, held_out, generator.initial_seed()))
+    energy, loss = min(zip(starts, losses, strict=True), key=lambda pair: float(pair[1]()))
+    objective = NCE(noise, learn_log_z=False).build(energy, x, generator=generator)
     fit_in_memory(energy, objective, train, loss, budget.settings, generator)
     return freeze(energy).double()
 

@@ -27,10 +27,23 @@ class Budget:
     settings: Settings
 
     @classmethod
-    def of(cls, n: int, hidden: Sequence[int] | None = None, max_steps: int | None = None) -> "Budget":
-        """The budget for ``n`` rows; ``hidden`` and ``max_steps`` are chosen if they are ``None``."""
+    def of(
+        cls,
+        n: int,
+        hidden: Sequence[int] | None = None,
+        max_steps: int | None = None,
+        largest_default: int = MOST_STEPS,
+    ) -> "Budget":
+        """The budget for ``n`` rows; ``hidden`` and ``max_steps`` are chosen if they are ``None``.
+
+        Args:
+            n: Number of rows.
+            hidden: Widths of the hidden layers.
+            max_steps: Most steps.
+            largest_default: What ``max_steps`` is at most if it is chosen.
+        """
         few = n <= FEW_ROWS
-        steps = max_steps if max_steps is not None else FEW_STEPS if few else min(2 * n, MOST_STEPS)
+        steps = max_steps if max_steps is not None else FEW_STEPS if few else min(2 * n, largest_default)
         settings = Settings(
             steps=steps,
             batch_size=min(n, 256),

@@ -9,16 +9,25 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
+from adance.data.transforms import Standardize
 from adance.errors import InputError
 from adance.sklearn.budget import Budget
 from adance.sklearn.explain import REFERENCES, Explanation, shapley_values
 from adance.sklearn.inputs import generator_of, rows_in_units, training_rows
-from adance.sklearn.model import fit_model
-from adance.sklearn.rows import TableRows
+from adance.sklearn.model import TableModel, fit_model
+from adance.sklearn.rows import TableRows, resolution
+from adance.sklearn.trimming import concentrate, most_likely, rows_to_keep
 
 AUTO_SHARE = 0.05
 """Share of the training rows below the threshold with ``contamination="auto"``."""
+
+TRIMMED_NOISE = "student"
+"""The base if rows are dropped: a smooth one, since others follow small groups of outliers among the training rows."""
+
+TRIMMED_STEPS = 250
+"""Most optimizer steps of each of the two fits if rows are dropped."""
 
 
 class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
@@ -27,12 +36,14 @@ class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
     The density is that of :class:`EnergyDensity`. Scores are log-densities: low for outliers.
 
     Args:
-        contamination: The share of outliers among the training rows, in (0, 0.5]: after a first fit this share of the
-            rows, the least likely ones, is left out, and the density is fitted again to the others. ``auto``: training
-            rows are normal, and one in 20 is below the threshold.
-        noise: The base of the density, as in :class:`EnergyDensity`.
+        contamination: The share of outliers among the training rows, in (0, 0.5]; 0.5 if you do not know it. This share
+            of the rows is dropped before the fit (those far from a dense ellipsoid), and again after it (the least
+            likely ones); then the density is fitted to the others. It is also the share below the threshold. ``auto``:
+            training rows are normal, and one in 20 is below the threshold.
+        noise: The base of the density, as in :class:`EnergyDensity`; with a ``contamination``, ``auto`` is ``student``.
         hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
-        max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000.
+        max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000, and
+            with a ``contamination`` at most 250.
         warm_start: Continue the previous fit, in its units and with its base.
         random_state: Seed, or a ``numpy.random.RandomState``.
 
@@ -69,10 +80,10 @@ class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
         share = _share_of(self.contamination)
         x, generator = training_rows(self, X), generator_of(self.random_state)
         start = getattr(self, "model_", None) if self.warm_start else None
-        self._fit(x, generator, start)
-        if share is not None:
-            scores = self._scores(x)
-            self._fit(x[scores > scores.quantile(share)], generator, start)
+        kept = None if share is None else self._dense_rows(x, rows_to_keep(len(x), x.shape[1], share))
+        self._fit(x, generator, start, kept)
+        if kept is not None:
+            self._fit(x, generator, start, most_likely(self._scores(x), len(kept)))
         self.n_iter_ = self.model_.history.steps
         self.offset_ = float(np.quantile(self._scores(x).numpy(), AUTO_SHARE if share is None else share))
         return self
@@ -107,13 +118,21 @@ class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(x.shape[1])])
         return Explanation(parts.numpy(), reference.numpy(), tuple(map(str, names)))
 
-    def _fit(self, x: torch.Tensor, generator: torch.Generator, start: Any) -> None:
-        rows = TableRows.of(x, generator, units=None if start is None else start.units)
-        self.model_ = fit_model(
-            rows, Budget.of(len(x), self.hidden, self.max_steps), self.noise, generator, start=start
-        )
+    def _fit(self, x: Tensor, generator: torch.Generator, start: TableModel | None, kept: Tensor | None) -> None:
+        rows = TableRows.of(x, generator, units=None if start is None else start.units, kept=kept)
+        if kept is None:
+            noise, budget = self.noise, Budget.of(len(x), self.hidden, self.max_steps)
+        else:
+            noise = TRIMMED_NOISE if self.noise == "auto" else self.noise
+            budget = Budget.of(len(kept), self.hidden, self.max_steps, TRIMMED_STEPS)
+        self.model_ = fit_model(rows, budget, noise, generator, start=start)
 
-    def _scores(self, x: torch.Tensor) -> torch.Tensor:
+    @staticmethod
+    def _dense_rows(x: Tensor, keep: int) -> Tensor:
+        standard = Standardize.fit(x).to_model(x)
+        return concentrate(standard, resolution(standard), keep)
+
+    def _scores(self, x: Tensor) -> Tensor:
         return self.model_.log_density(self.model_.units.to_model(x).double())
 
 

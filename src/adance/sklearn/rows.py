@@ -34,7 +34,12 @@ class TableRows:
 
     @classmethod
     def of(
-        cls, x: Tensor, generator: torch.Generator, labels: Tensor | None = None, units: Standardize | None = None
+        cls,
+        x: Tensor,
+        generator: torch.Generator,
+        labels: Tensor | None = None,
+        units: Standardize | None = None,
+        kept: Tensor | None = None,
     ) -> "TableRows":
         """Split rows ``(N, D)``: a tenth is held out, of at most 300 rows a fifth.
 
@@ -43,14 +48,16 @@ class TableRows:
             generator: Source of randomness.
             labels: Labels ``(N,)``.
             units: The units; by default fitted to ``x``.
+            kept: Indices of the rows that are used; units and noise are those of all rows.
         """
         units = units or Standardize.fit(x)
         standard = units.to_model(x)
-        noise_std = resolution(standard)
-        n = len(x)
+        every = Rows(standard, labels, resolution(standard))
+        if kept is not None:
+            every = every.at(kept)
+        n = len(every.x)
         order = torch.randperm(n, generator=generator)
         held = max(1, n // (5 if n <= FEW_ROWS else 10))
-        every = Rows(standard, labels, noise_std)
         return cls(units, every.at(order[held:]), _repeated(every.at(order[:held])))
 
 
