@@ -23,7 +23,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.neural_network import MLPClassifier
 from torch import Tensor
 
-from adance.contrasts import Logistic, Ranking
+from adance.contrasts import Logistic
 from adance.sbi import PosteriorEnergy
 
 RESULTS = Path(__file__).parent / "results" / "sbi"
@@ -31,7 +31,7 @@ SETTINGS = {
     "perturbed": {},
     "shuffled": {"noise": "shuffled"},
     "nre-a": {"noise": "shuffled", "contrast": Logistic()},
-    "one": {"contrast": Ranking(1)},
+    "snapshot": {"noise": "snapshot"},
 }
 
 

@@ -1,10 +1,12 @@
+import math
+
 import pytest
 import torch
 
 from adance.contrasts import Conditional, Logistic, Ranking
 from adance.errors import InputError
 from adance.objectives import Contrastive
-from adance.sbi import PriorPerturbation, ShuffledNoise
+from adance.sbi import PosteriorSnapshot, PriorPerturbation, ShuffledNoise
 from adance.sbi.energy import PosteriorTilt
 
 
@@ -13,6 +15,17 @@ class Linear(torch.nn.Module):
 
     def forward(self, theta, x):
         return (theta * x).sum(1)
+
+
+class Scaled(Linear):
+    """f(θ, x) = a θ·x."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(()))
+
+    def forward(self, theta, x):
+        return self.scale * super().forward(theta, x)
 
 
 @pytest.mark.parametrize("smallest", [0.1, 1.0])
@@ -73,3 +86,38 @@ def test_a_contrast_that_needs_the_constant_is_refused():
 def test_settings_out_of_range_are_errors(arguments):
     with pytest.raises(InputError, match="must be"):
         PriorPerturbation(**arguments)
+
+
+def test_a_snapshots_noise_follows_its_posterior(generator):
+    """With s = 1 the candidates are prior samples, of which N(1, ½) is drawn: f = ½(u − 2)² on a N(0, 1) prior."""
+
+    class Square(torch.nn.Module):
+        def forward(self, theta, x):
+            return 0.5 * (theta - x).square().sum(1)
+
+    n = 4000
+    energy = PosteriorTilt(Square(), torch.zeros(1, dtype=torch.bool))
+    noise = PosteriorSnapshot(energy, candidates=200, perturbation=PriorPerturbation(1.0))
+    x = torch.full((n, 1), 2.0)
+    u = 1 + 0.5**0.5 * torch.randn(n, 1, generator=generator)
+    y = noise.sample(n, u, generator, x).x
+    # 200 candidates have an effective number of about 100, whose bias is a hundredth of a standard deviation
+    assert abs(y.mean() - 1) < 0.7 * (4 / n**0.5 + 0.01)
+    assert abs(y.var() - 0.5) < 0.5 * (4 * (2 / n) ** 0.5 + 0.02)
+
+
+def test_a_snapshot_that_is_the_model_leaves_nothing_to_learn(generator):
+    """r is 0 for all, so the loss is log(M + 1), until the model moves; a refresh follows it."""
+    energy = PosteriorTilt(Scaled(), torch.zeros(2, dtype=torch.bool))
+    noise = PosteriorSnapshot(energy, interval=2)
+    objective = Contrastive(Ranking(3), noise, normalize=False)
+    u, x = torch.randn(6, 2, generator=generator), torch.randn(6, 2, generator=generator)
+    out = objective.loss(energy, u, generator, x)
+    assert out.value.item() == pytest.approx(math.log(4), abs=1e-6)
+    with torch.no_grad():
+        energy.net.scale.add_(1.0)
+    assert objective.loss(energy, u, generator, x).value.item() != pytest.approx(math.log(4), abs=1e-3)
+    objective.after_step(energy, 1, out)
+    assert noise.frozen.net.scale == 1
+    objective.after_step(energy, 2, out)
+    assert noise.frozen.net.scale == 2

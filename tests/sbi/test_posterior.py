@@ -44,7 +44,9 @@ def test_the_fitted_density_integrates_to_1(fitted):
     assert abs(total.log().item()) < fitted.log_z(x).width / 2 + 1e-3
 
 
-@pytest.mark.parametrize("arguments", [{"noise": "shuffled"}, {"noise": "shuffled", "contrast": Logistic()}])
+@pytest.mark.parametrize(
+    "arguments", [{"noise": "snapshot"}, {"noise": "shuffled"}, {"noise": "shuffled", "contrast": Logistic()}]
+)
 def test_other_noises_and_contrasts_find_them_too(line, arguments):
     posterior = PosteriorEnergy(Normal(0.0, 1.0), hidden=(32, 32), max_steps=600, **arguments).fit(*line)
     check_line(posterior, 0.5)
@@ -113,7 +115,7 @@ def test_bad_input_is_an_error(line, call, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"noise": "gaussian"}, "noise must be perturbed, shuffled or a noise object"),
+        ({"noise": "gaussian"}, "noise must be perturbed, shuffled or snapshot"),
         ({"max_steps": 0}, "max_steps must be a whole number"),
         ({"contrast": Ranking(3), "hidden": ()}, "hidden must be widths"),
     ],

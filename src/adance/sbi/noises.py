@@ -1,17 +1,20 @@
-"""Noises for pairs (θ, x): x stays, and θ is drawn from the prior, around the true θ, or by chains of a snapshot.
+"""Noises for pairs (θ, x): x stays, and θ is drawn from the prior, around the true θ, or from a snapshot's posterior.
 
-All of them act on normal coordinates u of θ, whose prior is standard normal, and have the prior's energy ``½‖u‖²``, so
-that the log-ratio to the posterior's energy is ``−f(θ, x)``.
+All of them act on normal coordinates u of θ, whose prior is standard normal. The first two have the prior's energy
+``½‖u‖²``, so that the log-ratio to the posterior's energy is ``−f(θ, x)``.
 """
 
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from adance.contrasts.contrast import Contrast
+from adance.energies.frozen import freeze, refresh
 from adance.errors import InputError
-from adance.noises.noise import Noise, NoiseSample
+from adance.noises.noise import Noise, NoiseSample, Separation
+from adance.numbers import check_count
+from adance.sbi.energy import PosteriorTilt
 
 
 class _OnPrior(Noise):
@@ -77,11 +80,7 @@ class PriorPerturbation(_OnPrior):
         Raises:
             InputError: A constant of a datum would not cancel from the contrast.
         """
-        if not contrast.ignores_constant:
-            raise InputError(
-                f"{type(contrast).__name__} with perturbed parameters: the constant of the ratio depends on x; use "
-                "Ranking or Conditional"
-            )
+        _check_pairs(contrast)
 
     def sample(
         self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
@@ -97,6 +96,81 @@ class PriorPerturbation(_OnPrior):
     def _scales(self, data: Tensor, generator: torch.Generator | None) -> Tensor:
         place, choice = torch.rand((2, len(data), 1), generator=generator, dtype=data.dtype, device=data.device)
         return torch.where(choice < self.from_prior, 1.0, (math.log(self.smallest) * place).exp())
+
+
+class PosteriorSnapshot(Noise):
+    """θ from the posterior of a frozen earlier copy of the model, refreshed every K steps: self-adapting noise.
+
+    No chains are run. Candidates are the datum and perturbations around it (:class:`PriorPerturbation`), of which by
+    symmetry each is the datum with a probability that follows the posterior; the noise is drawn among them with the
+    snapshot's probabilities ``∝ exp(−f)``. So datum and noise are distributions on the same set, whose constant
+    cancels from a ranking contrast.
+
+    Args:
+        energy: The model.
+        interval: K ≥ 1, optimizer steps between refreshes.
+        candidates: Perturbations of each datum.
+        perturbation: How they are drawn.
+
+    Raises:
+        InputError: ``interval`` or ``candidates`` is below 1.
+    """
+
+    normalized = False
+
+    def __init__(
+        self,
+        energy: PosteriorTilt,
+        interval: int = 50,
+        candidates: int = 31,
+        perturbation: PriorPerturbation | None = None,
+    ) -> None:
+        super().__init__()
+        check_count("interval", interval)
+        check_count("candidates", candidates)
+        frozen = freeze(energy)
+        assert isinstance(frozen, PosteriorTilt)
+        self.frozen, self.interval, self.candidates = frozen, interval, candidates
+        self.perturbation = perturbation or PriorPerturbation()
+
+    def check_contrast(self, contrast: Contrast) -> None:
+        """Check that the contrast compares a datum only with its own noise.
+
+        Raises:
+            InputError: A constant of a datum would not cancel from the contrast.
+        """
+        _check_pairs(contrast)
+
+    @torch.no_grad()
+    def sample(
+        self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
+    ) -> NoiseSample:
+        """``n/B`` samples for each datum of ``data`` ``(B, d)``, grouped by datum, at ``condition`` ``(n, p)``."""
+        assert condition is not None
+        each, places = n // len(data), self.candidates + 1
+        around = self.perturbation.sample(self.candidates * len(data), data, generator).x
+        among = torch.cat([data[:, None], around.view(len(data), self.candidates, -1)], 1)
+        f = self.frozen.tilt(among.flatten(0, 1), condition[::each].repeat_interleave(places, 0)).view(-1, places)
+        chosen = torch.multinomial((-f).softmax(1), each, replacement=True, generator=generator)
+        return NoiseSample(among.gather(1, chosen[:, :, None].expand(-1, -1, data.shape[1])).flatten(0, 1))
+
+    def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
+        """The snapshot's energies ``(M,)`` of u ``(M, d)`` at ``condition`` ``(M, p)``."""
+        assert condition is not None
+        return self.frozen(x, condition)  # type: ignore[no-any-return]
+
+    def after_step(self, energy: nn.Module, step: int, separation: Separation) -> None:
+        """Refresh the snapshot every K steps."""
+        if step % self.interval == 0:
+            refresh(self.frozen, energy)
+
+
+def _check_pairs(contrast: Contrast) -> None:
+    if not contrast.ignores_constant:
+        raise InputError(
+            f"{type(contrast).__name__} with perturbed parameters: the constant of the ratio depends on x; use Ranking "
+            "or Conditional"
+        )
 
 
 def _normal(shape: tuple[int, ...] | torch.Size, like: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Literal
+from typing import get_args
 
 import torch
 from torch import Tensor
@@ -11,15 +11,11 @@ from adance.contrasts.contrast import Contrast
 from adance.contrasts.ranking import Ranking
 from adance.errors import InputError
 from adance.evaluation.log_z import Bracket
-from adance.noises.noise import Noise
 from adance.numbers import check_count
-from adance.sbi.noises import PriorPerturbation, ShuffledNoise
 from adance.sbi.normalization import bracket_of
 from adance.sbi.prior import Prior, PriorLike
 from adance.sbi.sampling import PosteriorChains, sample_posteriors
-from adance.sbi.simulations import PosteriorModel, Simulations, fit_posterior
-
-NoiseKind = Literal["perturbed", "shuffled"]
+from adance.sbi.simulations import NoiseKind, PosteriorModel, Simulations, fit_posterior
 
 NOISES = 9
 """Noise samples of each simulation."""
@@ -35,7 +31,8 @@ class PosteriorEnergy:
         prior: The law of θ from ``torch.distributions``, or a sequence of laws of its parts; see
             :class:`~adance.sbi.prior.Prior`.
         noise: ``perturbed``: θ at all scales around the true one (:class:`~adance.sbi.noises.PriorPerturbation`).
-            ``shuffled``: θ of other simulations. Or a noise object that acts on normal coordinates of θ.
+            ``shuffled``: θ of other simulations (:class:`~adance.sbi.noises.ShuffledNoise`). ``snapshot``: θ from an
+            earlier copy of the model (:class:`~adance.sbi.noises.PosteriorSnapshot`).
         contrast: The contrast; by default :class:`~adance.contrasts.Ranking` of each θ among nine others.
         hidden: Widths of the network's hidden layers.
         max_steps: Most optimizer steps of a fit; by default as many as simulations, between 200 and 6,000.
@@ -53,14 +50,14 @@ class PosteriorEnergy:
         self,
         prior: PriorLike,
         *,
-        noise: NoiseKind | Noise = "perturbed",
+        noise: NoiseKind = "perturbed",
         contrast: Contrast | None = None,
         hidden: Sequence[int] = (128, 128, 128),
         max_steps: int | None = None,
         seed: int = 0,
     ) -> None:
-        if not isinstance(noise, Noise) and noise not in ("perturbed", "shuffled"):
-            raise InputError(f"noise must be perturbed, shuffled or a noise object, got {noise!r}")
+        if noise not in get_args(NoiseKind):
+            raise InputError(f"noise must be perturbed, shuffled or snapshot, got {noise!r}")
         if max_steps is not None:
             check_count("max_steps", max_steps)
         self.prior = Prior(prior)
@@ -96,12 +93,9 @@ class PosteriorEnergy:
             from_prior: Whether they are samples of the prior.
 
         Raises:
-            InputError: The shapes do not fit, a value is not finite, a θ is outside the prior's support, or a noise
-                object was given, which is for θ of the prior.
+            InputError: The shapes do not fit, a value is not finite, or a θ is outside the prior's support.
         """
         more = Simulations.of(self.prior, theta, x, from_prior)
-        if isinstance(self.noise, Noise) and not from_prior:
-            raise InputError("a noise object is for parameters from the prior: use noise='perturbed' or 'shuffled'")
         self._simulations = more if self._simulations is None else self._simulations.joined(more)
         return self._fit(self.model)
 
@@ -192,7 +186,7 @@ class PosteriorEnergy:
         self.model = fit_posterior(
             self._simulations,
             self.prior.map.bounded,
-            self._noise_for(self._simulations),
+            self.noise,
             self.contrast,
             self.hidden,
             self.max_steps,
@@ -201,13 +195,6 @@ class PosteriorEnergy:
         )
         self._brackets.clear()
         return self
-
-    def _noise_for(self, simulations: Simulations) -> Noise:
-        if isinstance(self.noise, Noise):
-            return self.noise
-        if self.noise == "perturbed" and simulations.from_prior:
-            return PriorPerturbation()
-        return ShuffledNoise(simulations.u)
 
     @property
     def _fitted(self) -> PosteriorModel:

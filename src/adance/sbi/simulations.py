@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -15,9 +16,12 @@ from adance.objectives.contrastive import Contrastive
 from adance.randomness import drawing_from
 from adance.sbi.energy import PosteriorTilt, RatioNet
 from adance.sbi.features import DataFeatures
+from adance.sbi.noises import PosteriorSnapshot, PriorPerturbation, ShuffledNoise
 from adance.sbi.prior import Prior
 from adance.training.in_memory import FitHistory, Rows, fit_in_memory, loss_on
 from adance.training.settings import Settings
+
+NoiseKind = Literal["perturbed", "shuffled", "snapshot"]
 
 HELD_OUT = 20
 """One of this many simulations is held out."""
@@ -88,7 +92,7 @@ class PosteriorModel:
 def fit_posterior(
     simulations: Simulations,
     bounded: Tensor,
-    noise: Noise,
+    noise: NoiseKind,
     contrast: Contrast,
     hidden: Sequence[int],
     max_steps: int | None,
@@ -100,7 +104,7 @@ def fit_posterior(
     Args:
         simulations: The pairs.
         bounded: Which parameters have two walls ``(d,)``.
-        noise: The noise in θ.
+        noise: The noise in θ, of which only ``shuffled`` is for parameters that are not from the prior.
         contrast: The contrast.
         hidden: Widths of the network's hidden layers.
         max_steps: Most optimizer steps; by default as many as simulations, between 200 and 6,000.
@@ -129,12 +133,21 @@ def fit_posterior(
         evaluate_every=max(1, steps // MEASUREMENTS),
         patience=PATIENCE,
     )
-    objective = Contrastive(contrast, noise)
-    loss = loss_on(energy, objective, held_out, seed=generator.initial_seed())
+    objective = Contrastive(contrast, make_noise(noise, simulations, energy))
+    # a snapshot changes, so its loss cannot be compared from step to step
+    fixed = Contrastive(contrast, PriorPerturbation()) if noise == "snapshot" and simulations.from_prior else objective
+    loss = loss_on(energy, fixed, held_out, seed=generator.initial_seed())
     history = fit_in_memory(energy, objective, train, loss, settings, generator)
     frozen = freeze(energy)
     assert isinstance(frozen, PosteriorTilt)
     return PosteriorModel(frozen, features, history)
+
+
+def make_noise(kind: NoiseKind, simulations: Simulations, energy: PosteriorTilt) -> Noise:
+    """The noise of that kind; ``shuffled`` if parameters are not from the prior, whose law the others assume."""
+    if kind == "shuffled" or not simulations.from_prior:
+        return ShuffledNoise(simulations.u)
+    return PosteriorSnapshot(energy) if kind == "snapshot" else PriorPerturbation()
 
 
 def _new_energy(
