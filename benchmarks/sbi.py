@@ -46,13 +46,13 @@ def c2st(reference: Tensor, samples: Tensor, seed: int = 1) -> float:
     return float(cross_val_score(network, rows, labels, cv=folds, scoring="accuracy").mean())
 
 
-def result_file(name: str, setting: str, observation: int, seed: int) -> Path:
-    return RESULTS / f"{name}-{setting}-{observation}-{seed}.json"
+def result_file(name: str, setting: str, observation: int, seed: int, samples: int) -> Path:
+    return RESULTS / f"{name}-{setting}-{observation}-{seed}-{samples}.json"
 
 
 def run_task(one: Task, setting: str, observations: list[int], seed: int, n: int, samples: int) -> None:
     """Fit once, then sample and score each observation that has no result yet."""
-    todo = [number for number in observations if not result_file(one.name, setting, number, seed).exists()]
+    todo = [number for number in observations if not result_file(one.name, setting, number, seed, samples).exists()]
     if not todo:
         return
     generator = torch.Generator().manual_seed(seed)
@@ -79,12 +79,13 @@ def run_task(one: Task, setting: str, observations: list[int], seed: int, n: int
             "fit_seconds": fit_seconds,
             "fit_cpu_seconds": fit_cpu,
             "steps": posterior.model.history.steps,
+            "losses": posterior.model.history.losses,
             "disagreement": float(chains.disagreement[0]),
             "acceptance": chains.acceptance,
             "c2st": c2st(reference[:samples], found),
             "machine": platform.processor() or platform.machine(),
         }
-        result_file(one.name, setting, number, seed).write_text(json.dumps(result, indent=1), encoding="utf-8")
+        result_file(one.name, setting, number, seed, samples).write_text(json.dumps(result, indent=1), encoding="utf-8")
         print(f"{one.name} {setting} observation {number} seed {seed}: {result['c2st']:.3f}", flush=True)
 
 
@@ -102,13 +103,13 @@ def table(published: Path | None) -> None:
                 key = row.pop("task"), int(row.pop("num_observation"))
                 scores[key] = {method: float(value) for method, value in row.items()}
     methods = list(next(iter(scores.values()), {}))
-    settings = sorted({result["setting"] for result in results})
-    print("| task | setting | observations | seeds | C2ST |", " | ".join(methods), "|")
-    print("|---|---|---|---|---|" + "---|" * len(methods))
-    for setting in settings:
+    kinds = sorted({(result["setting"], result["samples"]) for result in results})
+    print("| task | setting | samples | observations | seeds | C2ST |", " | ".join(methods), "|")
+    print("|---|---|---|---|---|---|" + "---|" * len(methods))
+    for setting, samples in kinds:
         rows = []
         for name in NAMES:
-            of = [result for result in results if result["task"] == name and result["setting"] == setting]
+            of = [r for r in results if (r["task"], r["setting"], r["samples"]) == (name, setting, samples)]
             if not of:
                 continue
             numbers = sorted({result["observation"] for result in of})
@@ -117,8 +118,12 @@ def table(published: Path | None) -> None:
             rows.append([float(np.mean(by_number)), *theirs])
             seeds = len({result["seed"] for result in of})
             cells = " | ".join(f"{value:.3f}" for value in rows[-1])
-            print(f"| {name} | {setting} | {','.join(map(str, numbers))} | {seeds} | {cells} |")
-        print(f"| mean of {len(rows)} tasks | {setting} | | |", " | ".join(f"{v:.3f}" for v in np.mean(rows, 0)), "|")
+            print(f"| {name} | {setting} | {samples} | {','.join(map(str, numbers))} | {seeds} | {cells} |")
+        print(
+            f"| mean of {len(rows)} tasks | {setting} | {samples} | | |",
+            " | ".join(f"{v:.3f}" for v in np.mean(rows, 0)),
+            "|",
+        )
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ def corner(
     truth: ArrayLike | None = None,
     ranges: Sequence[tuple[float, float]] | None = None,
 ) -> Figure:
-    """Draw the marginals of samples on the diagonal and all pairs below it.
+    """Draw the marginals of samples on the diagonal and all pairs below it, in the square root of their counts.
 
     Args:
         samples: Samples ``(N, d)``, d ≥ 1.
@@ -108,7 +108,7 @@ def _pair(ax: Axes, x: NDArray[np.floating], row: int, column: int, ends: Sequen
         ax.spines[["top", "right", "left"]].set_visible(False)
     else:
         bins = min(BINS, max(10, int(len(x) ** 0.5 / 2)))
-        ax.hist2d(x[:, column], x[:, row], bins, range=[ends[column], ends[row]], cmap=COUNTS)
+        ax.hist2d(x[:, column], x[:, row], bins, range=[ends[column], ends[row]], cmap=COUNTS, norm=PowerNorm(0.5))
         ax.set_ylim(ends[row])
         ax.yaxis.set_major_locator(MaxNLocator(3))
     ax.set_xlim(ends[column])

@@ -159,7 +159,7 @@ class PosteriorEnergy:
 
     @torch.no_grad()
     def log_prob(self, theta: Tensor, x_o: Tensor) -> Tensor:
-        """Log-densities ``(N,)`` of the posterior, normalized by annealed importance sampling from the prior.
+        """Log-densities ``(N,)`` of the posterior, normalized by annealed importance sampling.
 
         :meth:`log_z` says how certain the constant is; its middle is used here.
 

@@ -20,6 +20,9 @@ POPULATIONS = 4
 """Populations for each observation."""
 
 SMALLEST_POPULATION = 64
+OVERSAMPLING = 16
+"""Samples of the prior for each chain: they cost no gradient, and find small modes with the right weights."""
+
 EFFECTIVE_SHARE = 0.5
 """Effective share of a population that one change of temperature leaves."""
 
@@ -126,16 +129,18 @@ def sample_posteriors(
     """
     each = max(SMALLEST_POPULATION, math.ceil(n / POPULATIONS))
     populations = len(condition) * POPULATIONS
-    u = torch.randn(populations * each, parameters, generator=generator)
-    rows = condition.repeat_interleave(POPULATIONS * each, 0)
+    drawn = OVERSAMPLING * each  # for each population at first, of which as many are kept as there are chains
+    u = torch.randn(populations * drawn, parameters, generator=generator)
     beta, log_z = torch.zeros(populations), torch.zeros(populations, dtype=torch.float64)
     step_size, temperatures = None, 0
     while bool((beta < 1).any()):
-        f = energy.tilt(u, rows).view(populations, each).double()
-        change = _next_change(f, beta)
+        rows = condition.repeat_interleave(len(u) // len(condition), 0)
+        f = energy.tilt(u, rows).view(populations, -1).double()
+        change = _next_change(f, beta, EFFECTIVE_SHARE * each / f.shape[1])
         log_weights = -change[:, None] * f
-        log_z += log_weights.logsumexp(1) - math.log(each)
-        u = u[_resample(log_weights, generator)]
+        log_z += log_weights.logsumexp(1) - math.log(f.shape[1])
+        u = u[_resample(log_weights, each, generator)]
+        rows = condition.repeat_interleave(len(u) // len(condition), 0)
         beta = torch.where(beta + change >= 1, 1.0, beta + change).float()
         temperatures += 1
         if bool((beta < 1).any()):
@@ -193,13 +198,13 @@ def _root(u: Tensor) -> Tensor:
     return root
 
 
-def _next_change(f: Tensor, beta: Tensor) -> Tensor:
-    """For each population the change of β ``(G,)`` that leaves its effective share, from f ``(G, n)``."""
+def _next_change(f: Tensor, beta: Tensor, share: float) -> Tensor:
+    """For each population the change of β ``(G,)`` that leaves an effective ``share``, from f ``(G, n)``."""
     rest = (1 - beta).double()
     low, high = torch.zeros_like(rest), rest.clone()
     for _ in range(HALVINGS):
-        middle = torch.where(_share(rest, f) >= EFFECTIVE_SHARE, rest, (low + high) / 2)
-        enough = _share(middle, f) >= EFFECTIVE_SHARE
+        middle = torch.where(_share(rest, f) >= share, rest, (low + high) / 2)
+        enough = _share(middle, f) >= share
         low, high = torch.where(enough, middle, low), torch.where(enough, high, middle)
     return torch.maximum(low, torch.minimum(rest, torch.full_like(rest, 1e-6)))
 
@@ -209,13 +214,13 @@ def _share(change: Tensor, f: Tensor) -> Tensor:
     return (2 * log_weights.logsumexp(1) - (2 * log_weights).logsumexp(1)).exp() / f.shape[1]
 
 
-def _resample(log_weights: Tensor, generator: torch.Generator | None) -> Tensor:
-    """Row numbers ``(G·n,)``: systematic resampling inside each population, from log-weights ``(G, n)``."""
-    populations, n = log_weights.shape
+def _resample(log_weights: Tensor, n: int, generator: torch.Generator | None) -> Tensor:
+    """Row numbers ``(G·n,)``: systematic resampling of n in each population, from log-weights ``(G, m)``."""
+    populations, m = log_weights.shape
     offset = torch.rand(populations, 1, generator=generator)
     places = (torch.arange(n) + offset.double()) / n
-    kept = torch.searchsorted(log_weights.softmax(1).cumsum(1), places).clamp(max=n - 1)
-    return (kept + n * torch.arange(populations)[:, None]).flatten()
+    kept = torch.searchsorted(log_weights.softmax(1).cumsum(1), places).clamp(max=m - 1)
+    return (kept + m * torch.arange(populations)[:, None]).flatten()
 
 
 def _disagreement(u: Tensor) -> Tensor:

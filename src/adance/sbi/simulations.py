@@ -30,7 +30,8 @@ MEASURED_ROWS = 4000
 """Held-out rows are repeated, each time with other noise, until there are about this many."""
 
 FEWEST, BATCH, STEPS, LR = 20, 128, 6000, 2e-3
-MEASUREMENTS, PATIENCE = 25, 6
+MEASUREMENTS = 25
+"""How often the held-out loss is measured; the best weights are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +132,7 @@ def fit_posterior(
         betas=(0.9, 0.99),
         schedule="cosine",
         evaluate_every=max(1, steps // MEASUREMENTS),
-        patience=PATIENCE,
+        patience=0,  # the loss falls again when the learning rate does, in the second half
     )
     objective = Contrastive(contrast, make_noise(noise, simulations, energy))
     # a snapshot changes, so its loss cannot be compared from step to step
