@@ -30,6 +30,7 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
         ("docs/start/own-energy.md", False),
         ("docs/start/python.md", False),
         ("docs/start/tables.md", False),
+        ("docs/sbi.md", False),
         ("docs/your-own.md", True),
     ],
 )
@@ -39,6 +40,7 @@ def test_what_a_page_shows_runs(page, commands, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("adance.training.run.sampling_steps", lambda *_: 5)
+    monkeypatch.setattr("adance.sbi.simulations.STEPS", 20)
     with torch.random.fork_rng(), patch.dict(SAMPLE_METRICS):  # what a page registers is forgotten
         for kind, text in BLOCK.findall((ROOT / page).read_text()):
             show(kind, STEPS.sub(r"\g<1>20", text), commands, tmp_path)

@@ -135,7 +135,10 @@ class Contrastive(Objective):
         """The loss of a batch ``x`` ``(B, *event)``; data and noise go through the energy in one forward pass."""
         check_events(x)
         n = len(x)
-        sample = self.noise.sample(n * self.contrast.noises, x, generator, condition)
+        of_noise = None if condition is None else condition.repeat_interleave(self.contrast.noises, 0)
+        sample = self.noise.sample(n * self.contrast.noises, x, generator, of_noise)
+        if condition is not None and of_noise is not None:
+            condition = torch.cat([condition, of_noise])
         if self.log_ratio.adaptive:
             self.log_ratio.follow(self.noise.descent)
         both = torch.cat([x, sample.x])

@@ -8,13 +8,17 @@ from adance.plot.contributions import contributions_of_columns
 from adance.plot.curves import training_curves
 from adance.plot.energies import energy_histogram
 from adance.plot.plane import density
+from adance.plot.posteriors import corner, coverage_curve, rank_histogram
 from adance.plot.samples import chain_film, samples_grid, save_grid
 
 __all__ = [
     "chain_film",
     "contributions_of_columns",
+    "corner",
+    "coverage_curve",
     "density",
     "energy_histogram",
+    "rank_histogram",
     "samples_grid",
     "save_grid",
     "training_curves",
