@@ -2,8 +2,8 @@
 Weights for covariate shift
 ===========================
 
-Training rows come from one law, test rows from another. The ratio of their densities, learned without knowing either,
-weights the training rows so that a straight line fits where the test rows are.
+Training rows come from one distribution, test rows from another. The ratio of their densities, learned without knowing
+either, weights the training rows so that a straight line fits where the test rows are.
 """
 
 import matplotlib.pyplot as plt

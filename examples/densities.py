@@ -2,7 +2,7 @@
 Densities known exactly
 =======================
 
-How well HMC finds the means of five densities with exact samples: a check of any sampler of your own.
+How well HMC finds the means of five densities with exact samples: use it to check your own sampler.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Hamiltonian Monte Carlo and its mass
 ====================================
 
-On a law of scales 0.1 to 10, a first run finds the mass, and the second uses it: its step is ten times as large.
+The target is normal with scales from 0.1 to 10. A first run estimates the mass matrix; a second uses it and takes steps
+seven times as large.
 """
 
 import matplotlib.pyplot as plt

@@ -1,5 +1,5 @@
 """
-Langevin chains in four kinds
+Five kinds of Langevin chains
 =============================
 
 Adjusted or not, with momentum, annealed: how far is each from the law? The law is normal with variance 1. At so large a

@@ -27,7 +27,7 @@ print(f"share on the right: MALA {on_the_right[0]:.2f}, tempered {on_the_right[1
 print("swap rates", [round(rate, 2) for rate in kernel.swap_rates(tempered.state).tolist()])
 
 # %%
-# Plain chains have stayed where they started; tempered ones are spread as the law is.
+# Plain chains have stayed where they started; tempered ones are distributed like the target.
 
 figure, ax = plt.subplots()
 for name, chains in {"MALA": plain, "tempered": tempered}.items():

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class _ConstructorSignature:
-    """What ``inspect.signature`` and ``help`` show of a class; they would otherwise see only ``__new__``."""
+    """The signature that ``inspect.signature`` and ``help`` show for a class: that of ``__init__``, not ``__new__``."""
 
     def __get__(self, made: object | None, made_from: type) -> inspect.Signature:
         if made is not None:

@@ -33,11 +33,12 @@ def corner(
         ranges: Lower and upper end of each axis; by default where the samples are.
 
     Raises:
-        InputError: The samples are no table, or the other arguments are not one for each column.
+        InputError: ``samples`` is empty or not two-dimensional, or ``names``, ``truth`` or ``ranges`` does not have one
+            entry per column.
     """
     x = np.asarray(samples, dtype=float)
     if x.ndim != 2 or x.size == 0:
-        raise InputError(f"samples must have shape (N, d), got {x.shape}")
+        raise InputError(f"samples must be a non-empty table of shape (N, d), got {x.shape}")
     d = x.shape[1]
     names = [f"θ{i + 1}" for i in range(d)] if names is None else list(names)
     point = None if truth is None else np.asarray(truth, dtype=float)

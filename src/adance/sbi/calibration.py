@@ -86,7 +86,10 @@ def calibrate(
     """
     theta, x = torch.as_tensor(theta), torch.as_tensor(x)
     if theta.ndim != 2 or x.ndim != 2 or len(theta) != len(x):
-        raise InputError(f"theta and x need one row a simulation, got {tuple(theta.shape)} and {tuple(x.shape)}")
+        raise InputError(
+            f"theta and x must be two-dimensional, with one row per simulation; got {tuple(theta.shape)} and "
+            f"{tuple(x.shape)}"
+        )
     ranks, levels = [], []
     for i, (true, data) in enumerate(zip(torch.split(theta, at_once), torch.split(x, at_once), strict=True)):
         found = posterior.sample(samples, data, seed=seed + i)

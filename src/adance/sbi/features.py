@@ -15,8 +15,9 @@ LEVELS = 512
 class DataFeatures:
     """Normal scores of each column of x, ``Φ⁻¹(rank)``: a monotone function, linear between quantiles of simulations.
 
-    Simulators often have columns with heavy tails, of which a standardized column shows nothing but the tail. Equal
-    values, as of counts, get the score of their middle rank. Outside the quantiles the score grows as a logarithm.
+    Columns of simulators often have heavy tails; after standardization, everything but the tail is squeezed together.
+    Equal values, as of counts, get the score of their middle rank. Outside the quantiles the score grows as a
+    logarithm.
 
     Attributes:
         quantiles: Quantiles of each column ``(p, L)``, ascending.

@@ -61,7 +61,7 @@ class PriorPerturbation(_OnPrior):
         from_prior: Probability of s = 1, in [0, 1].
 
     Raises:
-        InputError: A number is out of its range.
+        InputError: ``smallest`` is not in (0, 1], or ``from_prior`` is not in [0, 1].
     """
 
     normalized = False

@@ -41,7 +41,7 @@ def to_sbi(posterior: PosteriorEnergy, x_o: Tensor, **options: Any) -> Any:
         posteriors = importlib.import_module("sbi.inference.posteriors")
         utils = importlib.import_module("sbi.utils")
     except ImportError:
-        raise InputError("this needs the package sbi: pip install adance[sbi]") from None
+        raise InputError("to_sbi needs the package sbi: pip install 'adance[sbi]'") from None
     laws = posterior.prior.laws
     prior = laws[0] if len(laws) == 1 else utils.MultipleIndependent(laws)
     made = posteriors.MCMCPosterior(

@@ -35,7 +35,8 @@ class PosteriorEnergy:
             earlier copy of the model (:class:`~adance.sbi.noises.PosteriorSnapshot`).
         contrast: The contrast; by default :class:`~adance.contrasts.Ranking` of each θ among nine others.
         hidden: Widths of the network's hidden layers.
-        max_steps: Most optimizer steps of a fit; by default as many as simulations, between 200 and 6,000.
+        max_steps: Maximum number of optimizer steps of a fit; by default the number of simulations, but at least 200
+            and at most 6,000.
         seed: Seed of all random numbers.
 
     Attributes:
@@ -43,7 +44,7 @@ class PosteriorEnergy:
         model: The fitted energy, and how the fit went; ``None`` before :meth:`fit`.
 
     Raises:
-        InputError: The prior or the noise is unknown.
+        InputError: The prior is not supported, ``noise`` is unknown, or ``max_steps`` is below 1.
     """
 
     def __init__(
@@ -83,9 +84,9 @@ class PosteriorEnergy:
     def append_simulations(self, theta: Tensor, x: Tensor, *, from_prior: bool = False) -> "PosteriorEnergy":
         """Add simulations, and continue the fit on all of them.
 
-        Parameters of later rounds are usually samples of an earlier posterior at your data. Then the noise is shuffled
-        in all later fits, since the θ of all simulations no longer have the law of the prior; the posterior still has
-        the prior.
+        Parameters of later rounds are usually samples of an earlier posterior at your data. From then on every fit uses
+        ``shuffled`` noise, because the θ of the simulations no longer follow the prior. The posterior is still with
+        respect to the prior.
 
         Args:
             theta: Parameters ``(N, d)`` in the prior's support.

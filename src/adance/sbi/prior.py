@@ -187,7 +187,7 @@ class Prior:
     def __init__(self, law: PriorLike) -> None:
         parts = list(law) if isinstance(law, Sequence) else list(getattr(law, "dists", [law]))
         if not parts or not all(isinstance(part, Distribution) for part in parts):
-            raise InputError(f"the prior must be a torch.distributions law or a sequence of them, got {law!r}")
+            raise InputError(f"the prior must be a torch.distributions distribution or a sequence of them, got {law!r}")
         self.laws = [_as_vector_law(part) for part in parts]
         maps = [_map_of(part) for part in self.laws]
         self.map = maps[0] if len(maps) == 1 else ProductMap(maps)

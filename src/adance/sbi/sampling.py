@@ -57,7 +57,7 @@ class PosteriorChains:
     temperatures: int
 
     def mixed(self) -> Tensor:
-        """Whether each observation's populations agree as much as a tenth of independent samples would ``(S,)``."""
+        """Whether each observation's disagreement is below ``0.01 + 10/n``, with n chains per population ``(S,)``."""
         per_population = self.u.shape[1] // POPULATIONS
         return self.disagreement < 0.01 + 10 / per_population
 

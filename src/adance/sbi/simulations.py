@@ -58,7 +58,7 @@ class Simulations:
         theta, x = torch.as_tensor(theta), torch.as_tensor(x)
         if theta.ndim != 2 or x.ndim != 2 or len(theta) != len(x):
             raise InputError(
-                f"theta and x must have shapes (N, {prior.size}) and (N, p), one row a simulation; got "
+                f"theta and x must have shapes (N, {prior.size}) and (N, p), with one row per simulation; got "
                 f"{tuple(theta.shape)} and {tuple(x.shape)}"
             )
         return cls(prior.to_normal(theta).float(), x.double(), from_prior)

@@ -40,7 +40,7 @@ class Budget:
             n: Number of rows.
             hidden: Widths of the hidden layers.
             max_steps: Most steps.
-            largest_default: What ``max_steps`` is at most if it is chosen.
+            largest_default: Upper bound on the default of ``max_steps``.
         """
         few = n <= FEW_ROWS
         steps = max_steps if max_steps is not None else FEW_STEPS if few else min(2 * n, largest_default)

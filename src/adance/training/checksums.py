@@ -32,7 +32,7 @@ def without_checksum(held: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def intact(held: dict[str, Any]) -> dict[str, Any] | None:
-    """``held`` without its checksum, or None if that does not match; a content without a checksum is taken as it is."""
+    """``held`` without its checksum, or ``None`` if it does not match; content without a checksum is accepted."""
     content = {name: value for name, value in held.items() if name != KEY}
     return content if KEY not in held or held[KEY] == _of(content) else None
 

@@ -83,7 +83,7 @@ class RunFolder:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Refuse in one line if the block cannot write the folder.
+        """Turn an ``OSError`` inside the block into a one-line ``InputError``.
 
         Raises:
             InputError: The folder cannot be written; the message names the last good checkpoint.
