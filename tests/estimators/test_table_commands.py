@@ -64,3 +64,12 @@ def test_a_result_that_cannot_be_written_is_an_error_before_the_work(command, ou
     assert main([command, "no.csv", "no.csv", "--out", out]) == 2  # the tables would be read first otherwise
     assert out in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["outliers", "ratio"])
+@pytest.mark.parametrize("out", ["old.csv", "./new.csv", "."])
+def test_no_input_is_overwritten(command: str, out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    before = [Path(name).read_bytes() for name in ("old.csv", "new.csv")]
+    assert main([command, "old.csv", "new.csv", "--out", out]) == 2
+    assert "would overwrite" in (said := capsys.readouterr().err) or "is a folder" in said
+    assert [Path(name).read_bytes() for name in ("old.csv", "new.csv")] == before

@@ -58,5 +58,5 @@ def line_of_two(generator):
 
 def test_without_the_package_the_error_says_how_to_install_it(exact, observation, monkeypatch):
     monkeypatch.setitem(sys.modules, "sbi.inference.posteriors", None)
-    with pytest.raises(InputError, match=r"pip install adance\[sbi\]"):
+    with pytest.raises(InputError, match=r"pip install 'adance\[sbi\]'"):
         to_sbi(exact, observation)

@@ -96,7 +96,7 @@ def test_shapes_of_observations(fitted):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda p, t, x: p.fit(t, x[:-1]), "one row a simulation"),
+        (lambda p, t, x: p.fit(t, x[:-1]), "one row per simulation"),
         (lambda p, t, x: p.fit(t[:5], x[:5]), "at least 20 simulations, got 5"),
         (lambda p, t, x: p.fit(t.expand(-1, 2), x), r"theta must have shape \(N, 1\)"),
         (lambda p, t, x: p.fit(t, x / 0), "row 0 of x is not finite"),

@@ -74,8 +74,8 @@ def test_a_row_outside_is_named():
     ("law", "message"),
     [
         (Independent(Beta(torch.ones(2), torch.ones(2)), 1), "Beta has no quantile function"),
-        ("uniform", "must be a torch.distributions law"),
-        ([], "must be a torch.distributions law"),
+        ("uniform", "must be a torch.distributions distribution"),
+        ([], "must be a torch.distributions distribution"),
         (Normal(torch.zeros(2, 2), 1.0), "must be a law of one vector"),
     ],
 )

@@ -27,7 +27,7 @@ def run(argv: list[str]) -> None:
     from adance.plot import contributions_of_columns
     from adance.sklearn import EnergyOutlierDetector
 
-    picture = picture_beside(args.out)
+    picture = picture_beside(args.out, args.train, args.new)
     train, new, names = read_two_tables(args.train, args.new)
     if len(train) < LEAST_ROWS:
         raise InputError(f"{args.train} has {len(train)} rows, but at least {LEAST_ROWS} are needed")

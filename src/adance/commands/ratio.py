@@ -24,7 +24,7 @@ def run(argv: list[str]) -> None:
     from adance.plot.axes import COLORS, new_axes
     from adance.sklearn import DensityRatio
 
-    picture = picture_beside(args.out)
+    picture = picture_beside(args.out, args.old, args.new)
     old, new, _ = read_two_tables(args.old, args.new)
     if min(len(old), len(new)) < LEAST_ROWS:
         raise InputError(f"tables of {len(old)} and {len(new)} rows are too small: at least {LEAST_ROWS} are needed")

@@ -30,13 +30,19 @@ def read_two_tables(first: str, second: str) -> tuple[NDArray[np.float64], NDArr
     return x, y, names
 
 
-def picture_beside(out: str) -> Path:
+def picture_beside(out: str, *inputs: str) -> Path:
     """The picture that belongs to the table ``out``, after a check that both can be written.
 
     Raises:
-        InputError: One of the files cannot be written, or ``out`` has the name of the picture.
+        InputError: One of the files cannot be written, ``out`` has the name of the picture, or one of the ``inputs``
+            would be overwritten.
     """
-    table, picture = Path(out), Path(out).with_suffix(".png")
+    table = Path(out)
+    if not table.name or table.is_dir():
+        raise InputError(f"--out {out} is a folder: use the name of a file that ends in .csv")
+    picture = table.with_suffix(".png")
+    if any(Path(path).resolve() in (table.resolve(), picture.resolve()) for path in inputs):
+        raise InputError(f"--out {out} would overwrite one of the tables: use another name")
     if table == picture:
         raise InputError(
             f"--out {out} is a table, and its picture would have the same name: use a name that ends in .csv"

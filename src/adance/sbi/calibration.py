@@ -9,7 +9,9 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from adance.errors import InputError
+from adance.numbers import check_count
 from adance.plot.posteriors import coverage_curve, rank_histogram
+from adance.sbi.checks import as_pairs
 from adance.sbi.posterior import PosteriorEnergy
 
 LEVELS = 19
@@ -35,7 +37,13 @@ class Calibration:
     samples: int
 
     def coverage(self, level: float) -> float:
-        """The share of simulations whose θ is in the region of highest density of content ``level``, in [0, 1]."""
+        """The share of simulations whose θ is in the region of highest density of content ``level``, in [0, 1].
+
+        Raises:
+            InputError: ``level`` is outside [0, 1].
+        """
+        if not 0 <= level <= 1:
+            raise InputError(f"level must be in [0, 1], got {level}")
         return float((self.levels < level).float().mean())
 
     @property
@@ -59,7 +67,13 @@ class Calibration:
         )
 
     def plot_ranks(self, parameter: int = 0, *, ax: Axes | None = None) -> Axes:
-        """Draw the histogram of one parameter's ranks, with the range that uniform ranks have."""
+        """Draw the histogram of one parameter's ranks, with the range that uniform ranks have.
+
+        Raises:
+            InputError: There is no such parameter.
+        """
+        if parameter not in range(self.ranks.shape[1]):
+            raise InputError(f"parameter must be in 0 to {self.ranks.shape[1] - 1}, got {parameter!r}")
         return rank_histogram(self.ranks[:, parameter].numpy(), ax=ax)
 
     def plot_coverage(self, *, ax: Axes | None = None) -> Axes:
@@ -82,14 +96,11 @@ def calibrate(
         seed: Seed.
 
     Raises:
-        InputError: The shapes do not fit.
+        InputError: A shape is another one, a value is not finite, or ``samples`` or ``at_once`` is below 1.
     """
-    theta, x = torch.as_tensor(theta), torch.as_tensor(x)
-    if theta.ndim != 2 or x.ndim != 2 or len(theta) != len(x):
-        raise InputError(
-            f"theta and x must be two-dimensional, with one row per simulation; got {tuple(theta.shape)} and "
-            f"{tuple(x.shape)}"
-        )
+    check_count("samples", samples)
+    check_count("at_once", at_once)
+    theta, x = as_pairs(theta, x, posterior.prior.size)
     ranks, levels = [], []
     for i, (true, data) in enumerate(zip(torch.split(theta, at_once), torch.split(x, at_once), strict=True)):
         found = posterior.sample(samples, data, seed=seed + i)

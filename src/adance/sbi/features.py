@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from adance.errors import InputError
+from adance.sbi.checks import as_table
 
 LEVELS = 512
 """Most quantiles of a column that are kept."""
@@ -34,7 +34,7 @@ class DataFeatures:
         Raises:
             InputError: A value is not finite.
         """
-        check_data(x, x.shape[1])
+        as_table("x", x, x.shape[1])
         n = min(LEVELS, len(x))
         shares = (torch.arange(n, dtype=torch.float64) + 0.5) / n
         return cls(torch.quantile(x, shares, dim=0).T.contiguous(), torch.special.ndtri(shares))
@@ -45,7 +45,7 @@ class DataFeatures:
         Raises:
             InputError: The shape is another one, or a value is not finite.
         """
-        check_data(x, len(self.quantiles))
+        as_table("x", x, len(self.quantiles))
         columns, last = x.double().T.contiguous(), self.quantiles.shape[1] - 1
         first, after = (torch.searchsorted(self.quantiles, columns, right=right) for right in (False, True))
         below, above = (first - 1).clamp(0, last), first.clamp(0, last)
@@ -63,17 +63,3 @@ class DataFeatures:
         width = torch.where(width > 0, width, 1.0)
         above, below = ((columns - highest) / width).clamp(min=0), ((lowest - columns) / width).clamp(min=0)
         return above.log1p() - below.log1p()
-
-
-def check_data(x: Tensor, columns: int) -> None:
-    """Check data ``(N, p)``.
-
-    Raises:
-        InputError: The shape is another one, or a value is not finite.
-    """
-    if x.ndim != 2 or x.shape[1] != columns:
-        raise InputError(f"x must have shape (N, {columns}), got {tuple(x.shape)}")
-    bad = ~x.isfinite().all(1)
-    if bad.any():
-        row = int(bad.nonzero()[0])
-        raise InputError(f"row {row} of x is not finite: leave out failed simulations, or give them a number")

@@ -12,6 +12,7 @@ from adance.contrasts.ranking import Ranking
 from adance.errors import InputError
 from adance.evaluation.log_z import Bracket
 from adance.numbers import check_count
+from adance.sbi.checks import as_numbers, as_table
 from adance.sbi.normalization import bracket_of
 from adance.sbi.prior import Prior, PriorLike
 from adance.sbi.sampling import PosteriorChains, sample_posteriors
@@ -61,6 +62,10 @@ class PosteriorEnergy:
             raise InputError(f"noise must be perturbed, shuffled or snapshot, got {noise!r}")
         if max_steps is not None:
             check_count("max_steps", max_steps)
+        if not isinstance(hidden, Sequence):
+            raise InputError(f"hidden must be a sequence of widths, got {hidden!r}")
+        for width in hidden:
+            check_count("each width in hidden", width)
         self.prior = Prior(prior)
         self.noise, self.contrast, self.hidden = noise, contrast or Ranking(NOISES), tuple(hidden)
         self.max_steps, self.seed = max_steps, seed
@@ -78,8 +83,7 @@ class PosteriorEnergy:
         Raises:
             InputError: The shapes do not fit, a value is not finite, or a θ is outside the prior's support.
         """
-        self._simulations = Simulations.of(self.prior, theta, x, from_prior=True)
-        return self._fit(None)
+        return self._fit(Simulations.of(self.prior, theta, x, from_prior=True), None)
 
     def append_simulations(self, theta: Tensor, x: Tensor, *, from_prior: bool = False) -> "PosteriorEnergy":
         """Add simulations, and continue the fit on all of them.
@@ -97,8 +101,7 @@ class PosteriorEnergy:
             InputError: The shapes do not fit, a value is not finite, or a θ is outside the prior's support.
         """
         more = Simulations.of(self.prior, theta, x, from_prior)
-        self._simulations = more if self._simulations is None else self._simulations.joined(more)
-        return self._fit(self.model)
+        return self._fit(more if self._simulations is None else self._simulations.joined(more), self.model)
 
     def sample(self, n: int, x_o: Tensor, *, seed: int = 0, compile: bool = False) -> Tensor:
         """Samples of the posterior.
@@ -150,7 +153,11 @@ class PosteriorEnergy:
         Args:
             theta: Parameters ``(N, d)``.
             x_o: One observation ``(p,)``, or T trials of one ``(1, T, p)``.
+
+        Raises:
+            InputError: A shape is another one, or a value is not finite.
         """
+        theta = as_table("theta", theta, self.prior.size)
         log_prior = self.prior.log_prob(theta)
         inside = log_prior > -torch.inf
         middle = self.prior.to_theta(theta.new_zeros(1, self.prior.size))
@@ -182,10 +189,9 @@ class PosteriorEnergy:
             warnings.warn(f"log Z of the posterior is {bracket.verdict}", stacklevel=2)
         return bracket
 
-    def _fit(self, start: PosteriorModel | None) -> "PosteriorEnergy":
-        assert self._simulations is not None
+    def _fit(self, simulations: Simulations, start: PosteriorModel | None) -> "PosteriorEnergy":
         self.model = fit_posterior(
-            self._simulations,
+            simulations,
             self.prior.map.bounded,
             self.noise,
             self.contrast,
@@ -194,6 +200,7 @@ class PosteriorEnergy:
             _generator(self.seed),
             start,
         )
+        self._simulations = simulations
         self._brackets.clear()
         return self
 
@@ -205,8 +212,8 @@ class PosteriorEnergy:
 
     def _observations(self, x_o: Tensor) -> Tensor:
         """Features ``(S, T, p)`` of observations."""
-        x = torch.as_tensor(x_o)
-        if x.ndim not in (1, 2, 3):
+        x = as_numbers("x_o", x_o)
+        if x.ndim not in (1, 2, 3) or 0 in x.shape:
             raise InputError(f"x_o must have shape (p,), (S, p) or (S, T, p), got {tuple(x.shape)}")
         trials = x[None, None] if x.ndim == 1 else x[:, None] if x.ndim == 2 else x
         return self._fitted.features(trials.flatten(0, 1)).view(*trials.shape[:2], -1)
@@ -214,9 +221,12 @@ class PosteriorEnergy:
     def _one_observation(self, x_o: Tensor) -> Tensor:
         condition = self._observations(x_o)
         if len(condition) != 1:
-            raise InputError(f"this needs one observation, of shape (p,) or (1, T, p); got {tuple(x_o.shape)}")
+            raise InputError(
+                f"this needs one observation, of shape (p,) or (1, T, p); got {tuple(as_numbers('x_o', x_o).shape)}"
+            )
         return condition
 
 
 def _generator(seed: int) -> torch.Generator:
+    check_count("seed", seed, 0)
     return torch.Generator().manual_seed(seed)

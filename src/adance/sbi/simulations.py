@@ -14,6 +14,7 @@ from adance.errors import InputError
 from adance.noises.noise import Noise
 from adance.objectives.contrastive import Contrastive
 from adance.randomness import drawing_from
+from adance.sbi.checks import as_pairs
 from adance.sbi.energy import PosteriorTilt, RatioNet
 from adance.sbi.features import DataFeatures
 from adance.sbi.noises import PosteriorSnapshot, PriorPerturbation, ShuffledNoise
@@ -55,12 +56,7 @@ class Simulations:
         Raises:
             InputError: Shapes do not fit, a value is not finite, or a θ is outside the prior's support.
         """
-        theta, x = torch.as_tensor(theta), torch.as_tensor(x)
-        if theta.ndim != 2 or x.ndim != 2 or len(theta) != len(x):
-            raise InputError(
-                f"theta and x must have shapes (N, {prior.size}) and (N, p), with one row per simulation; got "
-                f"{tuple(theta.shape)} and {tuple(x.shape)}"
-            )
+        theta, x = as_pairs(theta, x, prior.size)
         return cls(prior.to_normal(theta).float(), x.double(), from_prior)
 
     def joined(self, more: "Simulations") -> "Simulations":

@@ -98,7 +98,14 @@ class DensityRatio(BaseEstimator):
         return self
 
     def fit_pair(self, numerator: Any, denominator: Any) -> "DensityRatio":
-        """Fit to two tables ``(N₁, D)`` and ``(N₀, D)`` with the same columns."""
+        """Fit to two tables ``(N₁, D)`` and ``(N₀, D)`` with the same columns.
+
+        Raises:
+            InputError: They have different numbers of columns.
+        """
+        shapes = [np.shape(table) for table in (numerator, denominator)]
+        if shapes[0][1:] != shapes[1][1:]:
+            raise InputError(f"the two tables must have the same columns, got shapes {shapes[0]} and {shapes[1]}")
         frames = hasattr(numerator, "iloc") and hasattr(denominator, "iloc")
         join = importlib.import_module("pandas").concat if frames else np.concatenate
         return self.fit(join([numerator, denominator]), np.repeat([1, 0], [len(numerator), len(denominator)]))
