@@ -17,7 +17,7 @@ REFERENCE, LONGER = "thesis-K1", "long-"
 
 DRAWN = (
     REFERENCE,
-    *("clamped-K1", "clamped-budget-K1", "clamped-K10", "clamped-K50", "clamped-K200", "clamped-auto"),
+    *("clamped-K1", "clamped-budget-K1", "clamped-K10", "linear-K10", "clamped-K50", "clamped-K200", "clamped-auto"),
     "auto-T-K10",
 )
 """Recipes in the picture."""
