@@ -22,7 +22,7 @@ def test_a_corner_has_marginals_and_the_pairs_below_them():
 @pytest.mark.parametrize(
     ("samples", "arguments", "message"),
     [
-        (np.zeros(3), {}, r"samples must have shape \(N, d\), got \(3,\)"),
+        (np.zeros(3), {}, r"samples must be a non-empty table of shape \(N, d\), got \(3,\)"),
         (np.zeros((3, 2)), {"names": ["a"]}, "one entry for each of the 2 columns"),
         (np.zeros((3, 2)), {"truth": [1.0]}, "one entry for each of the 2 columns"),
     ],
