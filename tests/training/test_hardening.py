@@ -71,8 +71,9 @@ def test_a_run_that_is_killed_while_it_trains_ends_as_one_that_is_not(seed, tmp_
         with suppress(ProcessLookupError):  # it had ended
             os.kill(process.pid, number)
         process.join(120)
-        # 0: it had ended; -number: it had not yet begun
-        assert process.exitcode in (0, 128 + number, -number)
+        # 0: it had ended; -number: it had not yet begun, which multiprocessing makes a 1 for SIGINT
+        begun = (tmp_path / f"error-{kill}").exists()
+        assert process.exitcode in (0, 128 + number, -number) or (process.exitcode == 1 and not begun)
         if process.exitcode == 128 + number:
             check_error((tmp_path / f"error-{kill}").read_text(), lines=2)
         check_whole(out)
@@ -229,7 +230,7 @@ def test_odd_surroundings(name, finished, tmp_path):
     assert "Traceback" not in done.stderr
     errors = [line for line in done.stderr.splitlines() if "error" in line.lower()]
     assert len(errors) == (status == 2), done.stderr
-    if argv[:2] == ["train", "--resume"]:
+    if name == "training on in a folder that is read-only":
         assert "last good checkpoint: run/checkpoints/00000010" in done.stderr
 
 
