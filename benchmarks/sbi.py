@@ -5,7 +5,8 @@
     python benchmarks/sbi.py table --published sbibm-scores.csv
 
 One result file for each task, setting, observation and seed, so that a run can be stopped and continued. The score is
-that of the benchmark (Lueckmann et al. 2021): 0.5 if samples cannot be told from the reference, 1 if they always can.
+that of the benchmark (Lueckmann et al. 2021): 0.5 if samples cannot be distinguished from the
+reference, 1 if they always can.
 ``--published`` is a table with the columns task, num_observation and one for each method.
 """
 

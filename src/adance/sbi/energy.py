@@ -60,11 +60,12 @@ class RatioNet(nn.Module):
 class PosteriorTilt(nn.Module):
     """``E(u | x) = ½‖u‖² + f(θ(u), x)``: a conditional energy of the normal coordinates u of θ, up to constants.
 
-    The network gets θ itself where it has two walls, scaled to standard deviation 1 under the prior, and u elsewhere.
+    The network gets θ itself where it has finite bounds, scaled to standard deviation 1 under the prior, and u
+    elsewhere.
 
     Args:
         net: f.
-        bounded: Which parameters have two walls ``(d,)``.
+        bounded: Which parameters have two finite bounds ``(d,)``.
     """
 
     bounded: Tensor

@@ -33,7 +33,7 @@ class NormalMap(ABC):
     """A one-to-one map from standard normal u ``(N, d)`` to θ ``(N, d)``, whose law is then the prior.
 
     Attributes:
-        bounded: Which coordinates of θ have two walls ``(d,)``.
+        bounded: Which coordinates of θ have two finite bounds ``(d,)``.
     """
 
     bounded: Tensor
@@ -56,8 +56,8 @@ class BoxMap(NormalMap):
     """The uniform law on a box.
 
     Args:
-        low: Lower walls ``(d,)``.
-        high: Upper walls ``(d,)``.
+        low: Lower bounds ``(d,)``.
+        high: Upper bounds ``(d,)``.
     """
 
     def __init__(self, low: Tensor, high: Tensor) -> None:
@@ -65,7 +65,7 @@ class BoxMap(NormalMap):
         self.bounded = torch.ones(low.shape, dtype=torch.bool)
 
     def to_theta(self, u: Tensor) -> Tensor:
-        """θ in the box, its upper wall excluded."""
+        """θ in the box, its upper bound excluded."""
         low, high = self.low.to(u), self.high.to(u)
         theta: Tensor = low + (high - low) * torch.special.ndtr(u)
         return theta.clamp(low, torch.nextafter(high, low))

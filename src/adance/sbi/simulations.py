@@ -100,11 +100,12 @@ def fit_posterior(
 
     Args:
         simulations: The pairs.
-        bounded: Which parameters have two walls ``(d,)``.
+        bounded: Which parameters have two finite bounds ``(d,)``.
         noise: The noise in θ, of which only ``shuffled`` is for parameters that are not from the prior.
         contrast: The contrast.
         hidden: Widths of the network's hidden layers.
-        max_steps: Most optimizer steps; by default as many as simulations, between 200 and 6,000.
+        max_steps: Maximum number of optimizer steps; by default the number of simulations, but at least 200 and at
+            most 6,000.
         generator: Source of randomness.
         start: A model to continue from, with its features.
 

@@ -2,8 +2,8 @@
 AdaNCE learns a density in the plane
 ====================================
 
-A small network learns two rings from samples. Its noise is an earlier copy of itself, moved by Markov chains, and the
-exact density of the rings says how good it is.
+A network learns eight normal distributions on a circle from samples. Its noise is an earlier copy of itself, drawn with
+Markov chains.
 """
 
 import tempfile
@@ -14,7 +14,7 @@ import torch
 import adance
 from adance import plot
 
-data = adance.load_data("rings")
+data = adance.load_data("8gaussians")
 torch.manual_seed(0)
 energy = adance.MLP(data.event_shape)
 settings = adance.Settings(steps=300, seed=0)
