@@ -41,7 +41,7 @@ def test_the_weights_of_modes_follow_the_model_though_no_chain_crosses(start, ge
     assert (abs(found - 0.9) < 0.06) == (start == "reweighted")
 
 
-def test_a_buffer_follows_a_law_that_shrinks_without_moving(generator):
+def test_a_buffer_follows_a_distribution_that_shrinks_though_chains_hardly_move(generator):
     data = torch.randn(500, 1, generator=generator)
 
     class Normal(nn.Module):
@@ -60,7 +60,6 @@ def test_a_buffer_follows_a_law_that_shrinks_without_moving(generator):
         noise.sample(100, data, generator)
     # of N draws weighted to effective shares of at least 0.4: five standard deviations of a variance of ¼
     x = noise.chains.starts.buffer.samples
-    assert noise.metrics()["energy_gradients"] == 5 * 100 * 2
     assert abs(x.var() - 0.25) < 5 * 0.25 * math.sqrt(2 / (0.4 * N))
     assert 0.4 < noise.metrics()["chain_share"] < 1
 
@@ -78,8 +77,8 @@ def test_the_buffer_follows_once_a_refresh_and_never_between(generator):
     assert all(0 < share < 1 for share in shares)
 
 
-def test_following_is_timed_with_the_chains_that_come_of_it(generator):
-    """Both spend gradients, and rates are gradients over time."""
+def test_following_is_timed(generator):
+    """It spends gradients, and rates are gradients over time."""
     data, shares = torch.randn(50, 2, generator=generator), []
 
     @contextmanager
@@ -91,9 +90,8 @@ def test_following_is_timed_with_the_chains_that_come_of_it(generator):
     settings = {"start": "reweighted", "pool": 16, "buffer": 64, "options": ChainOptions(timer=timed)}
     noise = snapshot(MLP((2,), (8,)), data, MALA(2), generator=generator, **settings)
     noise.sample(8, data, generator)
-    (before, after), run = shares
+    ((before, after),) = shares
     assert before == 1 > after
-    assert run == (after, after)
 
 
 @pytest.mark.parametrize(
@@ -150,3 +148,15 @@ def test_only_kernels_that_keep_their_law_can_be_reweighted(sampler):
 def test_a_kernel_that_does_not_suit_the_starts_is_refused_before_training():
     with pytest.raises(InputError, match="0 or 1"):
         AdaNCE(Gibbs(2), buffer=200).build(MLP((2,), (4,)), torch.randn(20, 2), batch_size=8)
+
+
+def test_batches_are_drawn_from_all_chains_with_energies_that_are_known(generator):
+    data, energy = torch.randn(50, 2, generator=generator), MLP((2,), (8,))
+    noise = snapshot(energy, data, MALA(2), start="reweighted", pool=16, buffer=64, generator=generator)
+    batches = [noise.sample(8, data, generator) for _ in range(8)]
+    drawn = torch.cat([batch.x for batch in batches])
+    buffer = noise.chains.starts.buffer.samples
+    assert {tuple(row) for row in drawn.tolist()} == {tuple(row) for row in buffer.tolist()}
+    for batch in batches:
+        both = torch.cat([data, batch.x])
+        torch.testing.assert_close(noise.energy(both, batch), energy(both).detach())

@@ -39,7 +39,7 @@ def test_the_interval_is_by_default_that_of_the_kind_of_event(event, options, in
     recipe = AdaNCE(buffer=200, **options)
     data = torch.rand(20, *event, generator=seed())
     noise = recipe.build(MLP(event, (4,)), data, batch_size=8, generator=seed()).noise
-    assert (noise.rule.interval, noise.rule.adaptive, len(noise.pool)) == (interval, adaptive, chains)
+    assert (noise.rule.interval, noise.rule.adaptive, noise.pool_size) == (interval, adaptive, chains)
     assert recipe.resolve(Setting(event, 8)).interval == ("auto" if adaptive else interval)
 
 
@@ -117,7 +117,7 @@ def test_auto_has_the_pool_and_temperature_of_the_kind_of_event(event, chains, t
     data = torch.rand(20, *event, generator=seed())
     objective = recipe.build(MLP(event, (4,)), data, batch_size=8, generator=seed())
     assert objective.log_ratio.constant == "centered"
-    assert (len(objective.noise.pool), objective.temperature) == (chains, temperature)
+    assert (objective.noise.pool_size, objective.temperature) == (chains, temperature)
     assert recipe.resolve(Setting(event, 8)).interval == "auto"
 
 

@@ -46,7 +46,8 @@ class Snapshot(Noise):
             in the gradient has fallen to a fifth of its value in the snapshot's first batch; for reweighted chains,
             when their effective share falls below a half; or after 50 steps.
         pool: Chains run at each refresh, from which batches are drawn without repeats until the pool is used up and
-            shuffled again. 0: a fresh batch every step.
+            shuffled again. 0: a fresh batch every step. Reweighted chains all have the snapshot's distribution: batches
+            are drawn from all of them, and at least ``pool`` (or a batch) are moved at a refresh.
         snapshots: m ≥ 1; more than one needs a pool.
         last: The step after which K is 1 and the noise is the model itself, if there is one.
 
@@ -73,11 +74,13 @@ class Snapshot(Noise):
         if pool == 0 and snapshots > 1:
             raise InputError("a mixture of snapshots needs a pool: use a pool above 0, or snapshots=1")
         self.chains, self.pool_size, self.snapshots = chains, pool, snapshots
+        population = chains.population
+        self.follows, self.rows = population is not None, pool if population is None else len(population.copies)
         self.temperature = chains.kernel.temperature
-        self.rule = RefreshRule(interval, chains.starts.kind == "reweighted", last)
+        self.rule = RefreshRule(interval, self.follows, last)
         self.frozen = freeze(energy)
         self.earlier = nn.ModuleList(freeze(energy) for _ in range(snapshots - 1))
-        self.pool = Pool(data.new_zeros((snapshots * pool, *data.shape[1:])))
+        self.pool = Pool(data.new_zeros((snapshots * self.rows, *data.shape[1:])))
         self._refreshed, self._kept = True, 0
 
     @property
@@ -116,26 +119,30 @@ class Snapshot(Noise):
         Raises:
             InputError: ``n`` is larger than the pool.
         """
-        if n > self.pool_size > 0:
-            raise InputError(f"cannot take {n} noise samples from a pool of {self.pool_size}: make the pool larger")
-        if self._refreshed:
-            self.chains.reweight_and_move(self.frozen, generator)
-            if self.pool_size and not self.rule.finishing:
-                self._fill_pool(data, generator)
-            self._refreshed = False
-        if self.pool_size == 0 or self.rule.finishing:
+        if n > self.rows > 0:
+            raise InputError(f"cannot take {n} noise samples from a pool of {self.rows}: make the pool larger")
+        fresh = not self.follows and (self.pool_size == 0 or self.rule.finishing)
+        if self._refreshed and not fresh:
+            self._fill_pool(n, data, generator)
+        self._refreshed = False
+        if fresh:
             return PoolSample(self.chains.run(self.frozen, n, data, generator, condition), self.is_model)
         taken = self.pool.take(n, generator)
         return PoolSample(taken.x, self.is_model, taken)
 
-    def _fill_pool(self, data: Tensor, generator: torch.Generator | None) -> None:
-        earlier = self.pool.samples[: self.pool_size * min(self._kept, self.snapshots - 1)]
-        self.pool.fill(torch.cat([self.chains.run(self.frozen, self.pool_size, data, generator), earlier]), generator)
+    def _fill_pool(self, n: int, data: Tensor, generator: torch.Generator | None) -> None:
+        if self.follows:
+            newest, energies = self.chains.follow(self.frozen, self.pool_size or n, generator)
+        else:
+            newest, energies = self.chains.run(self.frozen, self.pool_size, data, generator), None
+        earlier = self.pool.samples[: self.rows * min(self._kept, self.snapshots - 1)]
+        self.pool.fill(torch.cat([newest, earlier]), generator, None if len(earlier) > 0 else energies)
 
     def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
         """The mixture's energies ``(M,)``; those of a pool's samples are computed once for each snapshot.
 
-        They are computed together with data, as the model's are: right after a refresh both are bit-identical.
+        They are computed together with data, as the model's are, so that right after a refresh both are bit-identical;
+        those of reweighted chains are known from the reweighting, and equal to rounding.
         """
         taken = sample.taken if isinstance(sample, PoolSample) else None
         if taken is None:

@@ -1,11 +1,25 @@
 """The replay buffer, which keeps the ends of chains so that later chains continue from them."""
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 
 from adance.distributed import gather, rank, world_size
 from adance.errors import InputError
 from adance.samplers.resampling import resampled_rows
+
+
+class Resampled(NamedTuple):
+    """Which chains a buffer has after resampling.
+
+    Attributes:
+        rows: Their rows ``(capacity,)`` among the earlier chains of all processes.
+        copies: Which of them are copies of a chain that is there already ``(capacity,)``.
+    """
+
+    rows: Tensor
+    copies: Tensor
 
 
 class ReplayBuffer(nn.Module):
@@ -35,11 +49,14 @@ class ReplayBuffer(nn.Module):
         """Write ``x`` ``(n, *event)`` to ``slots``, as returned by :meth:`sample`."""
         self.samples[slots] = x
 
-    def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> None:
+    def resample(self, log_weights: Tensor, generator: torch.Generator | None = None) -> Resampled:
         """Resample the chains with weights ``exp(log_weights)`` ``(capacity,)`` (systematic resampling).
 
         The chains of several processes are resampled together and redistributed among them.
         """
         every = gather(self.samples)
         rows = resampled_rows(every, gather(log_weights), generator)
-        self.samples.copy_(every[rows[rank() :: world_size()]])
+        copies = torch.cat([rows.new_zeros(1, dtype=torch.bool), rows[1:] == rows[:-1]])
+        own = slice(rank(), None, world_size())
+        self.samples.copy_(every[rows[own]])
+        return Resampled(rows[own], copies[own])

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from adance.distributed import mean_over_ranks, world_size
 from adance.energies import eval_mode, given, refresh
 from adance.energies.fast import chain_copy
-from adance.samplers.chains import run_chains
+from adance.samplers.chains import Chains, run_chains
 from adance.samplers.kernel import Kernel
 from adance.samplers.langevin import Langevin
 from adance.samplers.persistent_chains import ChainStarts
-from adance.samplers.smc import Population
+from adance.samplers.population import Population
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class ModelChains(nn.Module):
     ) -> None:
         super().__init__()
         self.kernel, self.starts, self.options, self.gradients = kernel, starts, options, 0
-        follows = starts.kind == "reweighted"
-        self.population = Population(energy, starts.noise.log_prob).to(data.device) if follows else None
+        buffer = starts.buffer if starts.kind == "reweighted" else None
+        self.population = None if buffer is None else Population(energy, buffer, starts.noise, kernel)
         self.register_buffer("record", data.new_zeros(3))
         self._step_size: Tensor | None = None
         self._descent: float | None = None
@@ -73,15 +73,25 @@ class ModelChains(nn.Module):
             with eval_mode(energy), torch.no_grad():
                 self.kernel.init(energy, self.starts.buffer.samples[:2])
 
-    def reweight_and_move(self, energy: nn.Module, generator: torch.Generator | None) -> None:
-        """Move reweighted chains to the distribution of a new snapshot ``energy``; other chains stay where they are."""
-        if self.population is None or self.starts.buffer is None:
-            return
+    def follow(self, energy: nn.Module, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
+        """Give reweighted chains the distribution of a new snapshot ``energy``, and move ``n`` of them or more.
+
+        Returns:
+            All chains ``(capacity, *event)`` and their energies ``(capacity,)``.
+        """
+        population, buffer = self.population, self.starts.buffer
+        assert population is not None
+        assert buffer is not None
         with self.options.timer():
-            moved = self.population.reweight_and_move(
-                self.starts.buffer, energy, self.kernel, generator, self._step_size
-            )
-        self._count(moved.step_size, moved.gradients)
+            moved = population.reweight(buffer, energy, generator, self._step_size)
+            if moved.step_size is not None:
+                self._count(moved.step_size, moved.gradients)
+            slots = population.choose(n, generator)
+            population.restart(buffer, slots, energy, generator)
+            chains = self._move(energy, buffer.samples[slots], int(population.steps), generator)
+            self.starts.store(chains.x, chains.finite, slots, generator)
+            population.note_move(buffer, slots, energy)
+        return buffer.samples, -self.kernel.temperature * population.log_density
 
     def run(
         self,
@@ -94,21 +104,33 @@ class ModelChains(nn.Module):
         """Ends ``(n, *event)`` of chains on the snapshot ``energy``, for data ``(B, *event)``."""
         with self.options.timer():
             start = self.starts.sample(n, data, generator)
-            chains = run_chains(
-                self.kernel,
-                given(self._copy_of(energy, start.x, condition), condition),
-                start.x,
-                generator=generator,
-                adapt=self.kernel.steps,
-                step_size=self._step_size,
-                compile=self.options.compile,
-            )
+            chains = self._move(energy, start.x, self.kernel.steps, generator, condition)
+        return self.starts.store(chains.x, chains.finite, start.slots, generator)
+
+    def _move(
+        self,
+        energy: nn.Module,
+        x: Tensor,
+        steps: int,
+        generator: torch.Generator | None = None,
+        condition: Tensor | None = None,
+    ) -> Chains:
+        chains = run_chains(
+            self.kernel,
+            given(self._copy_of(energy, x, condition), condition),
+            x,
+            steps,
+            generator=generator,
+            adapt=steps,
+            step_size=self._step_size,
+            compile=self.options.compile,
+        )
         self._count(chains.step_size, chains.gradients)
         norm, acceptance = mean_over_ranks(chains.gradient_norm), mean_over_ranks(chains.acceptance)
         restarted = self.record[2] + world_size() * mean_over_ranks((~chains.finite).sum())
         self.record.copy_(torch.stack([norm.nanmean(), acceptance.mean(), restarted]))
         self._descent = None
-        return self.starts.store(chains.x, chains.finite, start.slots, generator)
+        return chains
 
     def _count(self, step_size: Tensor | None, gradients: int) -> None:
         """Continue from the mean step size of all processes, and count the gradients of all."""

@@ -45,10 +45,12 @@ class Pool(nn.Module):
     def __len__(self) -> int:
         return self._size
 
-    def fill(self, samples: Tensor, generator: torch.Generator | None) -> None:
-        """Replace the samples by ``samples`` ``(N, *event)``, N ≤ P, whose energies are not known yet."""
+    def fill(self, samples: Tensor, generator: torch.Generator | None, energies: Tensor | None = None) -> None:
+        """Replace the samples by ``samples`` ``(N, *event)``, N ≤ P, and their energies by ``(N,)``, if known."""
         self._size, self._known = len(samples), 0
         self.samples[: self._size] = samples
+        if energies is not None:
+            self.energies[: self._size], self._known = energies, self._size
         self._shuffle(generator)
 
     def take(self, n: int, generator: torch.Generator | None) -> Taken:

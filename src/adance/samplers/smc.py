@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from adance.distributed import gather
-from adance.energies import eval_mode, evaluate, freeze, refresh
 from adance.samplers.buffer import ReplayBuffer
 from adance.samplers.chains import run_chains
 from adance.samplers.kernel import Kernel
@@ -38,11 +37,15 @@ class Moved(NamedTuple):
         share: Effective share of the chains if they had been weighted in one step.
         gradients: Energy gradients spent, all chains together.
         step_size: The kernel's step size after adaptation.
+        log_density: The new log-density of the chains ``(capacity,)``.
+        copies: Which chains are copies of others, from the last resampling ``(capacity,)``.
     """
 
     share: Tensor
     gradients: int
     step_size: Tensor | None
+    log_density: Tensor
+    copies: Tensor
 
 
 @torch.no_grad()
@@ -53,6 +56,7 @@ def reweight_and_move(
     kernel: Kernel,
     generator: torch.Generator | None = None,
     step_size: Tensor | None = None,
+    known: Tensor | None = None,
 ) -> Moved:
     """Turn chains with the density ``before`` into chains with the density ``after``.
 
@@ -67,6 +71,7 @@ def reweight_and_move(
         kernel: A kernel that leaves ``exp(−E/T)`` invariant for any E, with T above 0.
         generator: Source of randomness.
         step_size: As for :func:`~adance.samplers.run_chains`.
+        known: ``before`` at the chains ``(capacity,)``, if it is known.
     """
     done, gradients, share = 0.0, 0, None
 
@@ -76,63 +81,27 @@ def reweight_and_move(
     def between(x: Tensor) -> Tensor:
         return -kernel.temperature * ((1 - done) * before(x) + done * after(x))
 
+    old = log_densities(before, buffer.samples) if known is None else known
     while True:
-        parts = torch.split(buffer.samples, ROWS_AT_ONCE)
-        gain = torch.cat([after(part).double() - before(part).double() for part in parts])
+        new = log_densities(after, buffer.samples)
+        gain = new.double() - old.double()
         every_gain = gather(gain)
         step = longest_step(keeps, 1 - done, SHORTEST_STEP, HALVINGS)
         if share is None:
             share = finite_sample_share(every_gain)
-        buffer.resample(step * gain, generator)
+        rows, copies = buffer.resample(step * gain, generator)
         done += step
         if done >= 1:
-            return Moved(share, gradients, step_size)
+            return Moved(share, gradients, step_size, gather(new)[rows], copies)
         steps = min(BRIDGE_STEPS, kernel.steps)
         chains = run_chains(
             kernel, between, buffer.samples, steps, generator=generator, adapt=steps, step_size=step_size
         )
         buffer.samples.copy_(where_rows(chains.finite, chains.x, buffer.samples))
         gradients, step_size = gradients + chains.gradients, chains.step_size
+        old = log_densities(before, buffer.samples)
 
 
-class Population(nn.Module):
-    """Keeps a buffer of chains distributed as a model that changes.
-
-    Args:
-        energy: The model, of which a copy is kept.
-        start: Log-density of the distribution that the buffer is filled from.
-    """
-
-    share: Tensor
-    started: Tensor
-
-    def __init__(self, energy: nn.Module, start: LogDensity) -> None:
-        super().__init__()
-        self.followed, self.start = freeze(energy), start
-        self.register_buffer("started", torch.zeros((), dtype=torch.bool))
-        self.register_buffer("share", torch.ones(()))
-
-    def reweight_and_move(
-        self,
-        buffer: ReplayBuffer,
-        energy: nn.Module,
-        kernel: Kernel,
-        generator: torch.Generator | None = None,
-        step_size: Tensor | None = None,
-    ) -> Moved:
-        """Move the buffer to the density ``exp(−E/T)`` of a frozen ``energy``.
-
-        The first call starts from the buffer's initial distribution, later calls from the density of the previous one.
-        """
-        before = _log_density(self.followed, kernel.temperature) if self.started else self.start
-        after = _log_density(energy, kernel.temperature)
-        with eval_mode(energy), eval_mode(self.followed):
-            moved = reweight_and_move(buffer, before, after, kernel, generator, step_size)
-        refresh(self.followed, energy)
-        self.started.fill_(True)
-        self.share.copy_(moved.share)
-        return moved
-
-
-def _log_density(energy: nn.Module, temperature: float) -> LogDensity:
-    return lambda x: -evaluate(energy, x) / temperature
+def log_densities(density: LogDensity, x: Tensor) -> Tensor:
+    """``density`` of ``x`` ``(B, *event)``, computed for a few rows at a time."""
+    return torch.cat([density(part) for part in torch.split(x, ROWS_AT_ONCE)])
