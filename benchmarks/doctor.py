@@ -114,7 +114,7 @@ PANELS = (
         },
     ),
     (
-        "held-out − training energy, in standard deviations",
+        "held-out − training energy (deviations)",
         "linear",
         lambda row: (row["energy_held_out"] - row["energy_train"]) / row["energy_std"],
         {"rings, NCE": "rings, NCE", "20 points of moons, NCE": "20 points of moons, NCE"},
@@ -224,6 +224,8 @@ def draw(histories: dict[str, History], path: Path) -> None:
             rows = histories[name].rows
             ax.plot([row["step"] for row in rows], [metric(row) for row in rows], dashes, color=color, label=label)
         ax.set(yscale=scale, xlabel="step")
+        if scale == "log":
+            ax.set_ylim(top=1e9)  # room for the legend
         ax.set_title(title, fontsize=11, loc="left")
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", color=COLORS["line"])

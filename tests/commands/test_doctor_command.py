@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from adance.training.run_folder import RunFolder
 
 
@@ -36,6 +38,33 @@ def test_findings_are_printed_one_a_line_and_nothing_is_written(trained_run, ada
         "overfitted energy",
     ]
     assert bytes_under() == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("lr: 0.001", "lr: fast"),
+        ("warmup: 0", "warmup: [1]"),
+        ("interval: 10", "interval: often"),
+        ("ratio_temperature: auto", "ratio_temperature: {a: 1}"),
+        ("steps: 2", "steps: two"),
+        ("step_size: 1.0", "step_size: 1"),
+        ("center: true", "center: 7"),
+    ],
+)
+def test_settings_of_another_type_do_not_matter(old, new, trained_run, adance):
+    path = trained_run / "config.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    sick = {"auc": 1.0, "ratio_std": 1e4, "energy_train": 1e3, "energy_data": 0.0, "energy_std": 1.0, "weight_rms": 1e9}
+    rows = [{**RunFolder(trained_run).read_metrics()[-1], "step": step, **sick} for step in (100, 200, 300)]
+    rows[1]["energy_data"] = 2e3
+    (trained_run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    answer = adance("doctor", "run")
+    assert answer.status == 0
+    assert answer.out.startswith("learning rate too small: ")
+    assert "chains never reach the data: " in answer.out
 
 
 def test_what_is_no_run_is_refused(adance, tmp_path):

@@ -53,8 +53,8 @@ def _swings(run: History, rows: Rows, found: float) -> Finding:
     cure = f"divide lr by 10{_now(run.config.get('lr'))}"
     if _diverged_at(rows):
         signs = f"training diverged at step {_diverged_at(rows):.0f}"
-        return Finding("learning rate too large", signs, f"{cure}, or set grad_clip to 1", 3)
-    signs = f"single steps change the mean energy of data by about {found:.3g} times the spread of their energies"
+    else:
+        signs = f"single steps change the mean energy of data by about {found:.3g} times the spread of their energies"
     return Finding("learning rate too large", signs, cure, 3)
 
 

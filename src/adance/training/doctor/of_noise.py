@@ -65,7 +65,7 @@ def _never_reach(run: History, rows: Rows, found: float) -> Finding:
 def _travel(run: History, rows: Rows) -> float | None:
     """How far the gradient moves a chain, if its kernel has a fixed step size."""
     steps, size = run.of_sampler("steps"), run.of_sampler("step_size")
-    if not (isinstance(steps, int) and isinstance(size, float)):
+    if not (isinstance(steps, int) and isinstance(size, (int, float))):
         return None
     return steps * size * median(rows, "gradient_norm")
 
@@ -78,7 +78,7 @@ def _cure_of_chains(run: History, rows: Rows, travel: float | None) -> str:
     if travel is not None and travel < SHORT:
         return f"raise objective.sampler.step_size (now {size:g}) or objective.sampler.steps"
     longer = "raise objective.sampler.steps"
-    if isinstance(noise, float):
+    if isinstance(noise, (int, float)):
         return f"lower objective.sampler.noise_std (now {noise:g}; images have 0.005), or {longer}"
     return f"{longer}, or lower objective.rejuvenation"
 
