@@ -15,7 +15,7 @@ from adance.errors import DivergedError
 from adance.objectives import NCE, AdaNCE
 from adance.samplers import MALA
 from adance.training import Settings, Trainer
-from adance.training.doctor import CHECKS, diagnose
+from adance.training.doctor import CHECKS, Watch, diagnose
 from adance.training.run_folder import RunFolder
 
 PRETRAINED = Path(adance.__file__).parent / "pretrained"
@@ -246,6 +246,25 @@ def test_looking_early_changes_nothing(points, tmp_path, monkeypatch):
     assert all(torch.equal(looked[name], blind[name]) for name in looked)
     for name in ("looked", "blind"):
         assert [row["step"] for row in RunFolder(tmp_path / name).read_metrics()] == [60]
+
+
+def test_a_long_run_is_watched_by_its_beginning_and_its_end(tmp_path, monkeypatch):
+    seen = []
+
+    def spy(rows, config):
+        seen.append(rows)
+        return diagnose(rows, config)
+
+    monkeypatch.setattr("adance.training.doctor.watch.diagnose", spy)
+    folder = RunFolder(PRETRAINED / "digits")
+    watch = Watch(folder)
+    for row in history(lines=300, every=1):
+        watch.look({**row, "step": 8000 + row["step"]})
+    assert [row["step"] for row in seen[-1]] == [*range(100, 5001, 100), *range(8251, 8301)]
+
+
+def test_a_rate_that_falls_in_the_end_was_not_too_small():
+    assert causes(history(lines=100, learning_rate=lambda step: 1e-3 if step < 200 else 1e-9)) == []
 
 
 def test_a_resumed_run_is_judged_with_its_earlier_lines(points, tmp_path, monkeypatch):

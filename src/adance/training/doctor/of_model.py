@@ -73,7 +73,8 @@ def _stands_still(run: History, rows: Rows, found: float) -> Finding:
 def _after_warmup(run: History) -> Rows:
     given = run.config.get("warmup")
     warmup = given if isinstance(given, int) else 0
-    return [row for row in run.settled("learning_rate", "weight_rms") if row["step"] > warmup and row["weight_rms"] > 0]
+    known = [row for row in run.rows if {"learning_rate", "weight_rms"} <= row.keys() and row["weight_rms"] > 0]
+    return [row for row in known if row["step"] > warmup] if run.settled() else []
 
 
 def drift(rows: Rows) -> float:

@@ -10,6 +10,9 @@ from adance.training.run_folder import RunFolder
 EARLY = range(50, 201, 50)
 """Steps at which a run is looked at in any case."""
 
+KEPT = 50
+"""Lines that are kept of the beginning, and of the end: a look takes the same time however long the run is."""
+
 log = logging.getLogger("adance")
 
 
@@ -37,6 +40,7 @@ class Watch:
         if not self._rows:
             self._config, self._rows = self.folder.read_config(), list(self.folder.read_metrics())
         self._rows.append(without_gaps(row))
+        del self._rows[KEPT:-KEPT]
         self.diagnosis = diagnose(self._rows, self._config)
         for finding in self.diagnosis.findings:
             if finding.cause not in self._said and "diverged_at" not in row:
