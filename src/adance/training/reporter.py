@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from adance.atomic import atomic_write
 from adance.data.dataset import Dataset
 from adance.energies.conditional import given, needs_condition, takes_condition
 from adance.energies.energy import eval_mode, evaluate, unwrap
 from adance.objectives.objective import LossOutput, Recipe
+from adance.training.doctor import Watch
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
@@ -38,6 +39,7 @@ class Reporter:
         self.folder, self.data, self.settings, self.accelerator = folder, data, settings, accelerator
         self.tracked, self.shown = tracked, shown and accelerator.is_main_process
         self.progress = TrainingProgress(0, settings.steps, False)
+        self.watch = Watch(folder)
 
     @contextmanager
     def training(self, first: int) -> Iterator[None]:
@@ -64,12 +66,39 @@ class Reporter:
         if self.tracked:
             self.accelerator.end_training()
 
-    def log(self, out: LossOutput, energy: nn.Module, step: int, seconds: float, quality: Mapping[str, float]) -> None:
-        """Report the metrics of step ``step``, the mean energy of some held-out rows, and the quality of samples."""
+    def log(
+        self,
+        out: LossOutput,
+        energy: nn.Module,
+        step: int,
+        seconds: float,
+        others: Mapping[str, float],
+        *,
+        written: bool = True,
+    ) -> None:
+        """Report the metrics of step ``step``, the energies of some rows of either split, and other numbers.
+
+        Warn of what they point to.
+
+        Args:
+            out: The loss of the step.
+            energy: The energy after it.
+            step: Optimizer steps done.
+            seconds: Seconds that they took.
+            others: Other numbers: those of the optimizer, and the distance of samples if it is measured.
+            written: Whether to write and show them; otherwise they are only looked at.
+        """
         row = {name: float(value) for name, value in out.metrics.items()}
-        row["energy_held_out"] = self._held_out_energy(energy)
+        train, held_out = self._energies(energy, "train"), self._energies(energy, "test")
+        row["energy_train"], row["energy_held_out"] = float(train.mean()), float(held_out.mean())
+        if len(train) > 1:
+            row["energy_std"] = float(train.std())
         row["learning_rate"] = learning_rate(self.settings, step)
-        row = {"step": step, "seconds": round(seconds, 3), **row, **quality}
+        row = {"step": step, "seconds": round(seconds, 3), **row, **others}
+        if self.accelerator.is_main_process:
+            self.watch.look(row)
+        if not written:
+            return
         if self.accelerator.is_main_process:
             self.folder.append_metrics(row)
         if self.tracked:
@@ -96,11 +125,14 @@ class Reporter:
             save_picture(run, samples, part)
 
     @torch.no_grad()
-    def _held_out_energy(self, energy: nn.Module) -> float:
-        batch = self.accelerator.num_processes * self.settings.batch_size
-        rows = torch.arange(min(len(self.data.test), 4 * batch))
-        x = self.data.batch(rows, "test").to(self.accelerator.device)
-        energy, labels = unwrap(energy), self.data.test_labels
+    def _energies(self, energy: nn.Module, split: Literal["train", "test"]) -> Tensor:
+        """Energies of some rows of a split, evenly spaced since files are often sorted: the same rows every time."""
+        data, batch = self.data, self.accelerator.num_processes * self.settings.batch_size
+        count = len(data.train if split == "train" else data.test)
+        rows = torch.linspace(0, count - 1, min(count, 4 * batch), dtype=torch.float64).round().long()
+        x = data.batch(rows, split).to(self.accelerator.device)
+        labels = data.train_labels if split == "train" else data.test_labels
+        energy = unwrap(energy)
         condition = labels[rows].to(x.device) if labels is not None and takes_condition(energy) else None
         with eval_mode(energy):
-            return float(evaluate(given(energy, condition), x).mean())
+            return evaluate(given(energy, condition), x)

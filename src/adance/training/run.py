@@ -24,6 +24,7 @@ from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 from adance.samplers.sampling import sampling_steps
 from adance.training.config import data_of
+from adance.training.doctor import Diagnosis, diagnose
 from adance.training.run_folder import RunFolder
 from adance.training.settings import Compile
 from adance.training.speed import decide_compile
@@ -217,6 +218,13 @@ class Run:
     def config(self) -> dict[str, Any]:
         """All settings of the run, defaults included, as ``adance train --config`` reads them."""
         return self.folder.read_config()
+
+    def diagnose(self) -> Diagnosis:
+        """Look for signs, in the metrics that training logged, that it did not learn as it could.
+
+        The checks, their signs and what helps are in docs/reading-a-run.md. No data and no weights are needed.
+        """
+        return diagnose(self.folder.read_metrics(), self.config)
 
     def reload_data(self) -> Dataset:
         """Load the training data again.
