@@ -97,6 +97,17 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def copy_dir(source: Path, path: Path) -> None:
+    """Copy the folder ``source`` to ``path``, unless ``path`` exists.
+
+    Raises:
+        OSError: The copy cannot be written.
+    """
+    if not path.exists():
+        with atomic_dir(path) as part:
+            shutil.copytree(source, part, dirs_exist_ok=True)
+
+
 def _to_disk(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
