@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo docs test test-clusters hardening lint types clean
+.PHONY: setup demo docs test test-clusters hardening dist lint types clean
 
 setup: .venv/ready
 
@@ -37,6 +37,13 @@ test-clusters: setup
 # Slow robustness tests: killed runs, full disks, damaged files, unusual environments. `make test` runs some of them.
 hardening: setup
 	$(BIN)/pytest -m hardening -n 2
+
+# A wheel and an sdist, in dist/.
+dist: setup
+	$(BIN)/pip install --quiet build twine
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
 
 lint: setup
 	$(BIN)/ruff check

@@ -101,7 +101,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "Any":
-    """Import ``name`` from the room where it lives."""
+    """Import ``name`` from the room where it lives; ``__version__`` is that of the installed package."""
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("adance")
     if name not in _HOME:
         raise AttributeError(f"module 'adance' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)
