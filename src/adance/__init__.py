@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adance.data import Dataset, load_data
     from adance.energies import MLP, ConvNet, ResNet, Tilted, freeze
     from adance.errors import DivergedError, InputError
+    from adance.evaluation import as_distribution
     from adance.objectives import (
         ACE,
         BRM,
@@ -39,6 +40,7 @@ _HOMES = {
     "adance.data": ("Dataset", "load_data"),
     "adance.energies": ("MLP", "ConvNet", "ResNet", "Tilted", "freeze"),
     "adance.errors": ("DivergedError", "InputError"),
+    "adance.evaluation": ("as_distribution",),
     "adance.objectives": (
         "NCE",
         "AdaNCE",
@@ -90,6 +92,7 @@ __all__ = [
     "Settings",
     "Tilted",
     "Trainer",
+    "as_distribution",
     "freeze",
     "load",
     "load_data",
