@@ -13,8 +13,8 @@ PICTURE = "samples.png"
 HEAD = """
 # {name}
 
-An energy-based model of {data}, trained with adance: an energy E(x) that is low
-where data are likely, p(x) ∝ exp(−E(x)/T).
+An energy-based model of {data}, trained with adance: an energy E(x) that is low where data are likely,
+p(x) ∝ exp(−E(x)/T).
 """
 
 USE = """
@@ -52,7 +52,8 @@ def model_card(
     if image:
         about["pipeline_tag"] = "unconditional-image-generation"
     shape = ", ".join(map(str, run.event_shape))
-    data = f"{run.data['name']} ({'images' if image else 'vectors'} of shape {shape})"
+    size = "×".join(map(str, run.event_shape))
+    data = f"{run.data['name']} ({f'images of {size}' if image else f'vectors of {size} numbers'})"
     units = "in [−1, 1]" if image else "standardized; run.transform.to_data(x) gives those of the data"
     parts = [f"---\n{dump(about)}---\n", HEAD.format(name=repository.split("/")[1], data=data)]
     if picture:
