@@ -343,7 +343,7 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="tracker 'crystal ball' is not installed"):
         Trainer(*parts("nce"), points, trackers=["crystal ball"])
     calls = []
-    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, config: calls.append(name))
+    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, **_: calls.append(name))
     monkeypatch.setattr(Accelerator, "log", lambda self, row, step: calls.append(step))
     monkeypatch.setattr(Accelerator, "end_training", lambda self: calls.append("end"))
     settings = Settings(steps=4, batch_size=16, log_every=2)

@@ -16,8 +16,8 @@ from adance.report import summary
 from adance.report.chain import ChainRecording, energies_of, record_chain, still_frames
 from adance.report.charts import energies_chart, run_curves
 from adance.report.images import alpha_uri, grid_uri, saved_uri
-from adance.sweeps.job import read_evaluation
 from adance.training.doctor import diagnose
+from adance.training.evaluation_file import read_evaluation
 from adance.training.loading import load
 from adance.training.run import Run
 from adance.yaml_text import dump

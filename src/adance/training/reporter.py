@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -19,6 +20,7 @@ from adance.training.run_folder import RunFolder
 from adance.training.run_picture import save_array, save_density, save_picture
 from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
+from adance.training.trackers import start_trackers, track_picture
 
 
 class Reporter:
@@ -43,12 +45,21 @@ class Reporter:
 
     @contextmanager
     def training(self, first: int) -> Iterator[None]:
-        """While the loop runs from step ``first`` on, show progress; start the trackers first."""
+        """While the loop runs from step ``first`` on, show progress; start the trackers first.
+
+        Raises:
+            InputError: A tracker cannot start.
+        """
         if self.tracked:
-            self.accelerator.init_trackers("adance", config={"run": str(self.folder.path)})
+            config = self.folder.read_config() if self.accelerator.is_main_process else {}
+            start_trackers(self.accelerator, self.folder.path, config)
         self.progress = TrainingProgress(first, self.settings.steps, self.shown)
-        with self.progress:
-            yield
+        try:
+            with self.progress:
+                yield
+        except BaseException:
+            self.end()
+            raise
 
     def announce(self, energy: nn.Module, objective: Recipe, step: int) -> None:
         """Log what is trained on what, from step ``step`` on."""
@@ -111,6 +122,7 @@ class Reporter:
         if self.data.kind != "image":
             with atomic_write(picture) as part:
                 save_density(run, None, part, self.data)
+            self._track(picture, run.step)
             return
         n, labels = 64, None
         if needs_condition(run.energy) and self.data.train_labels is not None:
@@ -123,6 +135,11 @@ class Reporter:
             save_array(run, samples, part)
         with atomic_write(picture) as part:
             save_picture(run, samples, part)
+        self._track(picture, run.step)
+
+    def _track(self, picture: Path, step: int) -> None:
+        if self.tracked:
+            track_picture(self.accelerator, picture, step)
 
     @torch.no_grad()
     def _energies(self, energy: nn.Module, split: Literal["train", "test"]) -> Tensor:

@@ -19,7 +19,7 @@ from adance.objectives.tilt import fit_base
 from adance.training.batches import Batches
 from adance.training.config import make_config
 from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
-from adance.training.devices import claim_folder, make_accelerator, track_into
+from adance.training.devices import claim_folder, make_accelerator
 from adance.training.doctor import EARLY
 from adance.training.ema import WeightAverage
 from adance.training.guard import DivergenceGuard
@@ -37,6 +37,7 @@ from adance.training.schedule import warn_of_long_warmup
 from adance.training.settings import Settings
 from adance.training.speed import chain_options
 from adance.training.state import TrainingState
+from adance.training.trackers import track_into
 
 
 class Trainer:
@@ -50,7 +51,8 @@ class Trainer:
         out: The run folder, which must not hold a run yet; by default the first free
             ``runs/<data>-<objective>-<number>``.
         device: ``cpu`` or ``cuda``; by default a GPU if there is one.
-        trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, …).
+        trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, ``mlflow``, …), which
+            get settings, metrics and pictures of samples.
         allow_batch_norm: Allow batch normalization in the energy.
         show_progress: Show a bar on a terminal; elsewhere log progress at level INFO to the logger ``adance``.
         profile: Measure how the time is spent; see :attr:`profile_table`.
