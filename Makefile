@@ -1,17 +1,14 @@
 # Each target installs what it needs in .venv: torch first and alone, at the tested version, then the package.
-# To get a CPU build of torch where pip would choose a CUDA build, set PIP_EXTRA_INDEX_URL to torch's CPU index.
+# uv does it if it is installed, and pip otherwise; scripts/setup says which build of torch they take.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo docs test test-clusters hardening lint types clean
+.PHONY: setup demo docs test test-clusters hardening lowest dist lint types clean
 
 setup: .venv/ready
 
 .venv/ready: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,datasets]'
-	touch .venv/ready
+	@PYTHON="$(PYTHON)" scripts/setup
 
 # Learns handwritten digits in a few minutes, draws 64 samples, writes a page and prints the path of both.
 # Started again, it continues where it stopped.
@@ -38,6 +35,17 @@ test-clusters: setup
 hardening: setup
 	$(BIN)/pytest -m hardening -n 2
 
+# The wheel with the lowest versions that pyproject.toml allows, of all but torch, in an environment of its own; by uv.
+lowest:
+	scripts/lowest .venv-lowest $(PYTHON)
+
+# A wheel and an sdist, in dist/.
+dist: setup
+	$(BIN)/pip install --quiet build twine
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
 lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -46,4 +54,4 @@ types: setup
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache docs/_build docs/gallery
+	rm -rf .venv .venv-lowest .mypy_cache .ruff_cache .pytest_cache docs/_build docs/gallery

@@ -41,7 +41,7 @@ EVALUATIONS = 32
 """Checkpoints of a run, of which those at SHARES are evaluated."""
 CONTROL = (
     *("clamped-K1", "clamped-budget-K1", "clamped-K10", "clamped-K50", "clamped-K200", "clamped-auto"),
-    *("linear-K1", "linear-K10", "clamped-finish-K20"),
+    *("linear-K1", "linear-K10", "linear-K50", "linear-K200", "linear-auto", "clamped-finish-K20"),
     *("thesis-K1", "default-K1", "auto-T-K10", "auto-T-K50", "default-K10", "default-K50", "finish-K20"),
 )
 """Recipes compared with K = 1 in the same loop, the first of them."""
@@ -128,6 +128,13 @@ RECIPES: dict[str, Recipe] = {
     "early-500-K10": Recipe("K = 10, the rate falls from step 500", lambda: adance.AdaNCE(), {"decay_after": 500}),
     "linear-K10": Recipe("K = 10, the rate falls to 2 %", lambda: adance.AdaNCE(), {"schedule": "linear"}),
     "linear-K1": Recipe("K = 1, the rate falls to 2 %", lambda: adance.AdaNCE(interval=1), {"schedule": "linear"}),
+    "linear-K50": Recipe("K = 50, the rate falls to 2 %", lambda: adance.AdaNCE(interval=50), {"schedule": "linear"}),
+    "linear-K200": Recipe(
+        "K = 200, the rate falls to 2 %", lambda: adance.AdaNCE(interval=200), {"schedule": "linear"}
+    ),
+    "linear-auto": Recipe(
+        "auto, the rate falls to 2 %", lambda: adance.AdaNCE(interval="auto"), {"schedule": "linear"}
+    ),
     "ema-K10": Recipe("K = 10, a longer average of weights", lambda: adance.AdaNCE(), {"ema": 0.9997}),
     "one-K20": Recipe("K = 20, one snapshot", lambda: pinned(interval=20, snapshots=1), {}),
     "one-K50": Recipe("K = 50, one snapshot", lambda: pinned(interval=50, snapshots=1), {}),

@@ -1,6 +1,6 @@
 """Density ratios against closed forms: mutual information, and weights under covariate shift.
 
-    python benchmarks/ratio.py information [--columns 40,80,160,320] [--laws normal,half-cube] [--seeds 0,1]
+    python benchmarks/ratio.py information [--columns 40,80,160,320] [--distributions normal,half-cube] [--seeds 0,1]
     python benchmarks/ratio.py shift [--magic magic.csv] [--kinds slope,middle] [--seeds 0,1,2,3,4]
     (both: [--out benchmarks/results/ratio] [--table])
 
@@ -96,12 +96,12 @@ METHODS: dict[str, Callable[[Array, Array, int], Array]] = {
 }
 
 
-def information(columns: int, law: str, seed: int) -> dict[str, Any]:
+def information(columns: int, distribution: str, seed: int) -> dict[str, Any]:
     """The estimate of one fit."""
     rng, n = np.random.default_rng(seed), FIT_ROWS + MEASURED_ROWS
     x = rng.normal(size=(2 * n, columns))
     x[n:, 1::2] = CORRELATION * x[n:, ::2] + np.sqrt(1 - CORRELATION**2) * x[n:, 1::2]
-    x, y = LAWS[law](x), np.repeat([0, 1], n)
+    x, y = LAWS[distribution](x), np.repeat([0, 1], n)
     fit = np.arange(2 * n) % n < FIT_ROWS
     began = time.process_time()
     ratio = DensityRatio(random_state=seed).fit(x[fit], y[fit])
@@ -166,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", choices=("information", "shift"))
     parser.add_argument("--columns", default="40,80,160,320")
-    parser.add_argument("--laws", default=",".join(LAWS))
+    parser.add_argument("--distributions", default=",".join(LAWS))
     parser.add_argument("--magic", type=Path)
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--methods", default=",".join(METHODS))
@@ -188,9 +188,11 @@ Runs = Iterator[tuple[str, dict[str, Any], Callable[[], dict[str, Any]]]]
 
 def information_runs(args: argparse.Namespace) -> Runs:
     """Name, labels and function of each run."""
-    for seed, law, columns in product(args.seeds.split(","), args.laws.split(","), args.columns.split(",")):
-        labels = {"law": law, "columns": int(columns), "seed": int(seed)}
-        yield f"information-{law}-{columns}-{seed}", labels, partial(information, **labels)
+    for seed, distribution, columns in product(
+        args.seeds.split(","), args.distributions.split(","), args.columns.split(",")
+    ):
+        labels = {"distribution": distribution, "columns": int(columns), "seed": int(seed)}
+        yield f"information-{distribution}-{columns}-{seed}", labels, partial(information, **labels)
 
 
 def shift_runs(args: argparse.Namespace) -> Runs:
@@ -208,7 +210,7 @@ def table(out: Path, study: str) -> str:
         return "nothing yet"
     if study == "information":
         frame["off"] = 100 * (frame["estimate"] / frame["exact"] - 1)
-        return frame.sort_values(["law", "columns", "seed"]).round(2).to_string(index=False)
+        return frame.sort_values(["distribution", "columns", "seed"]).round(2).to_string(index=False)
     lines = []
     for value in ("weight_error", "test_error", "seconds"):
         pivot = frame.pivot_table(index=["kind", "set"], columns="method", values=value)

@@ -96,7 +96,7 @@ def gaussian_mixture(theta: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def slcp(theta: Tensor, generator: torch.Generator) -> Tensor:
-    """Four points of a normal law with means θ₁, θ₂, standard deviations θ₃², θ₄² and correlation tanh θ₅."""
+    """Four points of a normal distribution with means θ₁, θ₂, standard deviations θ₃², θ₄² and correlation tanh θ₅."""
     first, second = theta[:, 2:4].square().T
     rho = theta[:, 4].tanh()
     covariance = torch.stack([first**2, rho * first * second, rho * first * second, second**2], 1).view(-1, 2, 2)
@@ -106,7 +106,7 @@ def slcp(theta: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def distractors(files: Path) -> Simulator:
-    """The data of slcp among 92 columns of noise from a mixture of Student's laws, in a fixed order."""
+    """The data of slcp among 92 columns of noise from a mixture of Student's distributions, in a fixed order."""
     parts = student_mixture(files / "gmm.torch")
     order = read_tensor(files / "permutation_idx.torch")
 
@@ -132,8 +132,13 @@ def student_mixture(path: Path) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     known = [f"pyro.distributions.{name}" for name in (*names, "multivariate_studentt.MultivariateStudentT")]
     with torch.serialization.safe_globals([(type("Held", (), {}), name) for name in known]):
         mixture = torch.load(path, weights_only=True)
-    law = mixture._component_distribution.base_dist
-    parts = (mixture._mixture_distribution.probs, law.df, law.loc, law._unbroadcasted_scale_tril)
+    distribution = mixture._component_distribution.base_dist
+    parts = (
+        mixture._mixture_distribution.probs,
+        distribution.df,
+        distribution.loc,
+        distribution._unbroadcasted_scale_tril,
+    )
     return tuple(part.float() for part in parts)
 
 

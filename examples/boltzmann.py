@@ -28,8 +28,8 @@ for step in range(601):
     if step % 200 == 0:
         print(f"step {step}: log-likelihood {value:.3f} nats, best {-torch.tensor(float(len(data))).log():.3f}")
 
-law = enumerate_law(machine, (9,), "bit")
-on_data = (-machine(data).detach() - law.log_z).exp().sum()
+exact = enumerate_law(machine, (9,), "bit")
+on_data = (-machine(data).detach() - exact.log_z).exp().sum()
 print(f"{len(data)} pictures; mass on them {on_data:.3f}")
 
 start = torch.randint(0, 2, (2000, 9), generator=generator).float()

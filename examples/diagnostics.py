@@ -12,7 +12,7 @@ from adance.samplers import MALA, run_chains, summary, to_arviz
 
 
 def energy(x):
-    """A normal law of standard deviations 1 and 5; ``(B, 2)``."""
+    """A normal distribution of standard deviations 1 and 5; ``(B, 2)``."""
     return 0.5 * (x / torch.tensor([1.0, 5.0])).square().sum(1)
 
 
@@ -27,7 +27,7 @@ for steps in (50, 3000):
 print(to_arviz(chains, energy))
 
 # %%
-# The wide coordinate of the eight chains in the long run: they cross the law many times.
+# The wide coordinate of the eight chains in the long run: they cross the distribution many times.
 
 figure, ax = plt.subplots(figsize=(8, 3))
 ax.plot(2 * torch.arange(len(chains.positions)), chains.positions[:, :, 1], linewidth=0.5)

@@ -40,6 +40,6 @@ print(
 figure, ax = plt.subplots()
 ax.loglog(scales, scales, label="exact")
 ax.loglog(scales, final.x.std(0), "o", label="HMC with a mass")
-ax.set(xlabel="scale of the law", ylabel="standard deviation of the chains")
+ax.set(xlabel="scale of the distribution", ylabel="standard deviation of the chains")
 ax.legend()
 plt.show()

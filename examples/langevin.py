@@ -2,9 +2,9 @@
 Five kinds of Langevin chains
 =============================
 
-Adjusted or not, with momentum, annealed: how far is each from the law? The law is normal with variance 1. At so large a
-step unadjusted Langevin is too wide by the factor 1/(1 − h/2); MALA is exact; BAOAB, the underdamped one, is exact on
-normal laws; momentum without noise just descends.
+Adjusted or not, with momentum, annealed: how far is each from the right distribution, which is normal with variance 1?
+At so large a step unadjusted Langevin is too wide by the factor 1/(1 − h/2); MALA is exact; BAOAB, the underdamped one,
+is exact on normal distributions; momentum without noise just descends.
 """
 
 import matplotlib.pyplot as plt
@@ -40,7 +40,7 @@ figure, ax = plt.subplots()
 for name, values in found.items():
     ax.hist(values, 100, range=(-4, 4), density=True, histtype="step", label=name)
 x = torch.linspace(-4, 4, 200)
-ax.plot(x, torch.exp(-0.5 * x.square()) / (2 * torch.pi) ** 0.5, "k:", label="normal law")
+ax.plot(x, torch.exp(-0.5 * x.square()) / (2 * torch.pi) ** 0.5, "k:", label="normal distribution")
 ax.set(xlabel="x", ylabel="density", ylim=(0, 0.6))
 ax.legend()
 plt.show()

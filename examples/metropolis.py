@@ -2,7 +2,7 @@
 Metropolis without gradients
 ============================
 
-A random walk that adapts its steps, and a proposal of your own. The law is a banana: x₁ ~ N(0, 1),
+A random walk that adapts its steps, and a proposal of your own. The distribution is a banana: x₁ ~ N(0, 1),
 x₂ | x₁ ~ N(x₁², ½²), so that E[x₂] = 1.
 """
 
@@ -39,7 +39,7 @@ own = run_chains(MetropolisHastings(Mirror(), 1000), energy, start, generator=ge
 print(f"mirror:      acceptance {own.acceptance.mean():.2f}, E[x2] {own.x[:, 1].mean():.2f} (exact 1)")
 
 # %%
-# The law, and where the chains with the mirror ended.
+# The distribution, and where the chains with the mirror ended.
 
 figure, ax = plt.subplots()
 density(energy, samples=own.x, ax=ax)

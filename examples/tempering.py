@@ -34,7 +34,7 @@ for name, chains in {"MALA": plain, "tempered": tempered}.items():
     ax.hist(chains.x[:, 0], 60, range=(-6, 6), density=True, histtype="step", label=name)
 x = torch.linspace(-6, 6, 400)
 p = torch.exp(-energy(x[:, None]))
-ax.plot(x, p / torch.trapezoid(p, x), "k:", label="law")
+ax.plot(x, p / torch.trapezoid(p, x), "k:", label="distribution")
 ax.set(xlabel="x", ylabel="density")
 ax.legend()
 plt.show()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adance.data import Dataset, load_data
     from adance.energies import MLP, ConvNet, ResNet, Tilted, freeze
     from adance.errors import DivergedError, InputError
+    from adance.evaluation import as_distribution
     from adance.objectives import (
         ACE,
         BRM,
@@ -39,6 +40,7 @@ _HOMES = {
     "adance.data": ("Dataset", "load_data"),
     "adance.energies": ("MLP", "ConvNet", "ResNet", "Tilted", "freeze"),
     "adance.errors": ("DivergedError", "InputError"),
+    "adance.evaluation": ("as_distribution",),
     "adance.objectives": (
         "NCE",
         "AdaNCE",
@@ -90,6 +92,7 @@ __all__ = [
     "Settings",
     "Tilted",
     "Trainer",
+    "as_distribution",
     "freeze",
     "load",
     "load_data",
@@ -101,7 +104,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "Any":
-    """Import ``name`` from the room where it lives."""
+    """Import ``name`` from the room where it lives; ``__version__`` is that of the installed package."""
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("adance")
     if name not in _HOME:
         raise AttributeError(f"module 'adance' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOME[name]), name)

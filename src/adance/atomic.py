@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -97,8 +98,23 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+def copy_dir(source: Path, path: Path) -> None:
+    """Copy the folder ``source`` to ``path``, unless ``path`` exists.
+
+    Raises:
+        OSError: The copy cannot be written.
+    """
+    if not path.exists():
+        with atomic_dir(path) as part:
+            shutil.copytree(source, part, dirs_exist_ok=True)
+
+
 def _to_disk(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    """Flush a file or folder to disk; Windows flushes only files that are open for writing, and opens no folders."""
+    on_windows = sys.platform == "win32"
+    if on_windows and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDWR if on_windows else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -74,7 +74,7 @@ def test_an_unknown_command(adance):
         2,
         "",
         "adance: error: unknown command 'trian'. "
-        "Available: train, sample, evaluate, score, outliers, ratio, sweep, report\n",
+        "Available: train, doctor, sample, evaluate, score, outliers, ratio, sweep, report\n",
     )
 
 

@@ -74,7 +74,7 @@ def test_everything_is_undone_at_the_end(capsys):
     assert (LOG.level, LOG.handlers, warnings.showwarning) == before
     LOG.info("not shown")
     assert capsys.readouterr().err == "adance: error: unknown command 'nothing'. Available: " + ", ".join(
-        ["train", "sample", "evaluate", "score", "outliers", "ratio", "sweep", "report\n"]
+        ["train", "doctor", "sample", "evaluate", "score", "outliers", "ratio", "sweep", "report\n"]
     )
 
 
@@ -95,7 +95,7 @@ def test_quiet_and_verbose_choose_what_is_shown(argv, shown, capsys):
     assert capsys.readouterr().err.splitlines() == shown
 
 
-@pytest.mark.parametrize("command", ["train", "sample", "evaluate", "score", "sweep", "report"])
+@pytest.mark.parametrize("command", ["train", "doctor", "sample", "evaluate", "score", "sweep", "report"])
 def test_every_command_takes_quiet_and_verbose(command, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])

@@ -52,3 +52,16 @@ def test_every_example_has_a_title_and_shows_a_picture():
         text = path.read_text(encoding="utf-8")
         assert re.match(r'"""\n.+\n=+\n', text), path.name
         assert "plt.show()" in text, path.name
+
+
+def test_a_lightning_module_learns(run):
+    pytest.importorskip("lightning")
+    out, left = run("lightning_module.py")
+    held_out, square = map(
+        float, re.search(r"held-out data (-?[\d.]+), points from the square (-?[\d.]+)", out).groups()
+    )
+    assert square > held_out + 1
+    module = left["module"]
+    assert left["trainer"].global_step == 600
+    assert module.objective.energy_gradients > 0
+    assert {"auc", "energy_data"} <= left["trainer"].callback_metrics.keys()

@@ -23,6 +23,7 @@ STEPS = re.compile(r"(\bsteps=|--steps |\brange\(1, )\d+")
         ("docs/introduction.md", False),
         ("docs/energy-models.md", False),
         ("docs/images.md", False),
+        ("docs/interop.md", False),
         ("docs/objectives.md", False),
         ("docs/plots.md", False),
         ("docs/samplers.md", False),

@@ -21,6 +21,7 @@ from adance.report.charts import energies_chart
 from adance.report.images import saved_uri
 from adance.samplers import Langevin
 from adance.training import Settings, Trainer
+from adance.training.run_folder import RunFolder
 
 
 class Outline(HTMLParser):
@@ -76,6 +77,18 @@ def test_the_page_of_a_run_stands_alone_and_is_well_formed(kind, run_folder, cap
     assert len(outline.ids) == len(set(outline.ids))
     for title in ("Loss", "Energies", "AUC", "Effective sample share", "Settings"):
         assert f">{title}</h" in page
+
+
+def test_the_page_shows_what_the_doctor_finds(run_folder):
+    folder = run_folder("vector")
+    row = RunFolder(folder).read_metrics()[-1] | {"energy_train": 0.0, "energy_held_out": 2.5, "energy_std": 1.0}
+    report(folder)
+    assert "Findings" not in (folder / "report.html").read_text(encoding="utf-8")
+    lines = [json.dumps({**row, "step": step}) + "\n" for step in (100, 200, 300)]
+    (folder / "metrics.jsonl").write_text("".join(lines), encoding="utf-8")
+    report(folder)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<strong>overfitted energy</strong>: held-out rows have energies 2.5 standard deviations above" in page
 
 
 def test_the_recording_of_the_page_is_the_chain_that_sampling_runs(run_folder):

@@ -1,4 +1,4 @@
-"""Posteriors of θ ~ N(0, 0.1·I) with data x = θ + noise of the same law: N(x/2, 0.05·I), evidence N(x; 0, 0.2·I)."""
+"""Posteriors of θ ~ N(0, 0.1·I) with data x = θ + N(0, 0.1·I): N(x/2, 0.05·I), evidence N(x; 0, 0.2·I)."""
 
 import math
 

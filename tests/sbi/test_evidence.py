@@ -28,7 +28,7 @@ class MixtureNet(torch.nn.Module):
 
 @pytest.mark.parametrize("x", [(0.0, 3.0), (9.9, -9.0)])
 def test_the_evidence_of_a_mixture_in_a_box(x):
-    """Each part is the mass of a normal law in the box, over the box's area of 400."""
+    """Each part is the mass of a normal distribution in the box, over the box's area of 400."""
     posterior = PosteriorEnergy(Independent(Uniform(torch.full((2,), -HALF), torch.full((2,), HALF)), 1))
     scores = torch.linspace(-HALF, HALF, 16, dtype=torch.float64)
     features = DataFeatures(scores.expand(2, 16).contiguous(), scores)  # the identity

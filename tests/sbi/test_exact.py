@@ -14,12 +14,12 @@ def true_posterior(x, trials=1):
     return MultivariateNormal(x / (1 + trials), 0.1 / (1 + trials) * torch.eye(D))
 
 
-def check_samples(samples, law):
+def check_samples(samples, distribution):
     """Mean and covariance within four standard errors of n independent samples, if a quarter of them counts."""
     n = len(samples) / 4
-    std = law.variance.sqrt()
-    assert ((samples.mean(0) - law.mean) / std).abs().max() < 4 / math.sqrt(n)
-    covariance = torch.cov(((samples - law.mean) / std).T)
+    std = distribution.variance.sqrt()
+    assert ((samples.mean(0) - distribution.mean) / std).abs().max() < 4 / math.sqrt(n)
+    covariance = torch.cov(((samples - distribution.mean) / std).T)
     assert (covariance - torch.eye(D)).abs().max() < 4 * math.sqrt(2 / n)
 
 
@@ -42,13 +42,13 @@ def test_trials_are_summed(exact, observation):
 
 
 def test_the_density_is_the_posteriors(exact, observation):
-    law = true_posterior(observation)
-    theta = law.sample((50,))
+    distribution = true_posterior(observation)
+    theta = distribution.sample((50,))
     found = exact.log_prob(theta, observation)
     bracket = exact.log_z(observation)
     assert bracket.closed
     # one constant for all, within half of the bracket
-    difference = found - law.log_prob(theta)
+    difference = found - distribution.log_prob(theta)
     assert difference.std() < 1e-3
     assert difference.mean().abs() < bracket.width / 2
 
@@ -69,10 +69,10 @@ def test_the_chains_estimate_the_evidence_too(exact, observation):
 
 
 def test_the_potential_has_the_gradient_of_the_density(exact, observation):
-    law = true_posterior(observation)
-    theta = law.sample((5,)).requires_grad_()
+    distribution = true_posterior(observation)
+    theta = distribution.sample((5,)).requires_grad_()
     (ours,) = torch.autograd.grad(exact.potential(theta, observation).sum(), theta)
-    (truth,) = torch.autograd.grad(-law.log_prob(theta).sum(), theta)
+    (truth,) = torch.autograd.grad(-distribution.log_prob(theta).sum(), theta)
     torch.testing.assert_close(ours, truth, atol=1e-3, rtol=1e-3)
 
 

@@ -39,7 +39,9 @@ def test_a_perturbation_keeps_the_prior(smallest, generator):
 
 
 def test_the_datum_and_its_noise_are_exchangeable(generator):
-    """If the datum has the prior's law, no statistic tells which of the three it is: here, who is in the middle."""
+    """If the datum has the prior's distribution, no statistic tells which of the three it is.
+
+    Here the statistic is which one is in the middle."""
     n = 30_000
     u = torch.randn(n, 1, generator=generator)
     y = PriorPerturbation(0.3, from_prior=0.0).sample(2 * n, u, generator).x.view(n, 2)

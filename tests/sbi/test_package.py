@@ -12,9 +12,9 @@ D = 10
 
 
 def test_the_potential_is_the_log_density_up_to_a_constant(exact, observation):
-    law = MultivariateNormal(observation / 2, 0.05 * torch.eye(D))
-    theta = law.sample((20,))
-    difference = Potential(exact)(theta, observation) - law.log_prob(theta)
+    distribution = MultivariateNormal(observation / 2, 0.05 * torch.eye(D))
+    theta = distribution.sample((20,))
+    difference = Potential(exact)(theta, observation) - distribution.log_prob(theta)
     assert difference.std() < 1e-3
 
 

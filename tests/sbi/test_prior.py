@@ -29,10 +29,10 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_the_density_is_that_of_the_map_from_normal_numbers(law, generator):
+@pytest.mark.parametrize("distribution", LAWS.values(), ids=LAWS)
+def test_the_density_is_that_of_the_map_from_normal_numbers(distribution, generator):
     """p(θ) = N(u)/|dθ/du|, by automatic differentiation of the map."""
-    prior = Prior(law)
+    prior = Prior(distribution)
     u = torch.randn(20, 2, generator=generator, dtype=torch.float64)
     theta = prior.to_theta(u)
     jacobian = torch.stack([torch.autograd.functional.jacobian(lambda v: prior.to_theta(v[None])[0], row) for row in u])
@@ -40,9 +40,9 @@ def test_the_density_is_that_of_the_map_from_normal_numbers(law, generator):
     torch.testing.assert_close(prior.log_prob(theta).double(), expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_the_map_is_one_to_one(law, generator):
-    prior = Prior(law)
+@pytest.mark.parametrize("distribution", LAWS.values(), ids=LAWS)
+def test_the_map_is_one_to_one(distribution, generator):
+    prior = Prior(distribution)
     u = torch.randn(50, 2, generator=generator, dtype=torch.float64)
     torch.testing.assert_close(prior.to_normal(prior.to_theta(u)), u, rtol=0, atol=1e-5)
 
@@ -71,17 +71,17 @@ def test_a_row_outside_is_named():
 
 
 @pytest.mark.parametrize(
-    ("law", "message"),
+    ("distribution", "message"),
     [
         (Independent(Beta(torch.ones(2), torch.ones(2)), 1), "Beta has no quantile function"),
         ("uniform", "must be a torch.distributions distribution"),
         ([], "must be a torch.distributions distribution"),
-        (Normal(torch.zeros(2, 2), 1.0), "must be a law of one vector"),
+        (Normal(torch.zeros(2, 2), 1.0), "must be a distribution of one vector"),
     ],
 )
-def test_a_prior_that_is_not_known_is_an_error(law, message):
+def test_a_prior_that_is_not_known_is_an_error(distribution, message):
     with pytest.raises(InputError, match=message):
-        Prior(law)
+        Prior(distribution)
 
 
 def test_theta_of_another_width_is_an_error():

@@ -38,8 +38,8 @@ SPOILED[3, 1] = torch.nan
         (lambda p: calibrate(p, SPOILED, X, samples=8), "row 3 of theta"),
         (lambda p: calibrate(p, torch.zeros(200, 3), X, samples=8), "theta must have shape"),
         (lambda p: calibrate(p, THETA, X, at_once=0), "at_once must be"),
-        (lambda p: PosteriorEnergy(p.prior.laws, hidden=8), "hidden must be a sequence"),
-        (lambda p: PosteriorEnergy(p.prior.laws, hidden=(8.5,)), "each width"),
+        (lambda p: PosteriorEnergy(p.prior.distributions, hidden=8), "hidden must be a sequence"),
+        (lambda p: PosteriorEnergy(p.prior.distributions, hidden=(8.5,)), "each width"),
     ],
 )
 def test_bad_input_is_refused_in_one_line_and_leaves_the_posterior_as_it_was(ask, says, fitted):
@@ -53,7 +53,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_the_posterior_as_it_was(ask
 def test_arrays_and_tensors_with_gradients_are_taken(fitted):
     found = fitted.potential(THETA.numpy(), X[0].numpy())
     assert torch.equal(found, fitted.potential(THETA, X[0]))
-    again = PosteriorEnergy(fitted.prior.laws, hidden=(8,), max_steps=3)
+    again = PosteriorEnergy(fitted.prior.distributions, hidden=(8,), max_steps=3)
     again.fit(THETA.clone().requires_grad_(), X.clone().requires_grad_())
     assert torch.equal(again.potential(THETA, X[0]), found)
 

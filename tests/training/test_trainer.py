@@ -184,13 +184,19 @@ def test_whole_betas_and_numbers_of_numpy_train(parts, points, tmp_path):
     Trainer.resume(tmp_path / "run", points, steps=3, show_progress=False).fit()
 
 
-def test_metrics_have_the_held_out_energy_and_the_rate(train, tmp_path, digits):
+def test_metrics_have_the_energies_of_both_splits_the_rate_and_the_weights(train, tmp_path, digits):
     trainer = train("image", steps=7, log_every=3, schedule="linear", ema=0.0)
     rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert [row["step"] for row in rows] == [3, 6, 7]
     assert rows[-1]["learning_rate"] == pytest.approx(1e-3 * 0.02)
-    held_out = trainer.run().score(digits.batch(torch.arange(64), "test")).mean()
-    assert rows[-1]["energy_held_out"] == pytest.approx(float(held_out), rel=1e-5)
+    for split, count, name in (("train", 1400, "energy_train"), ("test", 397, "energy_held_out")):
+        spaced = [round(i * (count - 1) / 63) for i in range(64)]
+        energies = trainer.run().score(digits.batch(torch.tensor(spaced), split))
+        assert rows[-1][name] == pytest.approx(float(energies.mean()), rel=1e-5)
+        assert split == "test" or rows[-1]["energy_std"] == pytest.approx(float(energies.std()), rel=1e-4)
+    weights = torch.cat([weight.flatten() for weight in trainer.energy.parameters()]).detach()
+    assert rows[-1]["weight_rms"] == pytest.approx(float(weights.square().mean().sqrt()), rel=1e-5)
+    assert rows[-1]["live_weights"] == 1
     assert all(row["energy_data"] != row["energy_noise"] for row in rows)
 
 
@@ -337,7 +343,7 @@ def test_trackers_are_started_and_told(points, parts, tmp_path, monkeypatch):
     with pytest.raises(InputError, match="tracker 'crystal ball' is not installed"):
         Trainer(*parts("nce"), points, trackers=["crystal ball"])
     calls = []
-    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, config: calls.append(name))
+    monkeypatch.setattr(Accelerator, "init_trackers", lambda self, name, **_: calls.append(name))
     monkeypatch.setattr(Accelerator, "log", lambda self, row, step: calls.append(step))
     monkeypatch.setattr(Accelerator, "end_training", lambda self: calls.append("end"))
     settings = Settings(steps=4, batch_size=16, log_every=2)

@@ -155,7 +155,7 @@ def _plain_parser() -> Parser:
     parser.option("--out", type=str | None, default=None, help="run folder; default: runs/<data>-<objective>-<n>")
     parser.option("--resume", type=str | None, default=None, help="resume the run in this folder")
     parser.option("--device", type=str | None, default=None, help="cpu or cuda; default: cuda if available")
-    parser.option("--trackers", type=list[str], default=[], help="experiment trackers: tensorboard, wandb, …")
+    parser.option("--trackers", type=list[str], default=[], help="experiment trackers: [tensorboard], [wandb], …")
     for name, does in SWITCHES.items():
         parser.option(f"--{name}", type=bool, nargs="?", const=True, default=False, help=does)
     return parser

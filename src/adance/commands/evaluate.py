@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from adance.atomic import check_writable, output_file
-from adance.commands.open_run import add_run_options, open_run
+from adance.commands.open_run import RUN_HELP, add_run_options, open_run
 from adance.commands.parser import descriptions, make_parser
 from adance.errors import InputError
 from adance.evaluation.evaluate import evaluate_run
@@ -21,8 +21,8 @@ from adance.evaluation.options import Options
 from adance.evaluation.tables import print_tables
 from adance.progress import progress_bar
 from adance.signatures import parameters
-from adance.sweeps.job import read_evaluation
 from adance.training import load
+from adance.training.evaluation_file import read_evaluation
 
 log = logging.getLogger("adance")
 
@@ -62,7 +62,7 @@ def read(argv: list[str]) -> tuple[Namespace, Options]:
     """The arguments, checked: those of the command, and what is to be measured."""
     usage = "adance evaluate RUN [options]"  # in this order: an option with several values would include the run
     parser = make_parser("evaluate", "Evaluate a run: samples, outlier detection, likelihood.", usage)
-    parser.option("run", type=str, help="the run folder, or pretrained:NAME")
+    parser.option("run", type=str, help=RUN_HELP)
     helps = descriptions(Options)
     for item in parameters(Options).values():
         form: dict[str, Any] = {"type": item.hint, "default": item.default}

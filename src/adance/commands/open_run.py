@@ -9,7 +9,10 @@ from adance.commands.parser import WEIGHTS_HELP, Parser
 from adance.errors import InputError
 from adance.sweeps import SweepFolder
 from adance.training import Run, load
+from adance.training.hub import HUB_PREFIX, copy_from_hub
 from adance.training.pretrained import PREFIX, copy_pretrained
+
+RUN_HELP = "the run folder, pretrained:NAME, or hf://OWNER/NAME"
 
 
 def add_run_options(parser: Parser) -> None:
@@ -37,12 +40,14 @@ def open_run(args: Namespace, of_all: str = "") -> Run:
 
 
 def run_path(text: str) -> str:
-    """The run folder that an argument names; ``pretrained:NAME`` is copied to ``runs/pretrained-NAME`` first.
+    """The run folder that an argument names; a run of the package or of the hub is copied into ``runs`` first.
 
     Raises:
-        InputError: There is no such pretrained run, or it cannot be copied.
+        InputError: There is no such run, or it cannot be copied.
     """
-    return str(copy_pretrained(text.removeprefix(PREFIX))) if text.startswith(PREFIX) else text
+    if text.startswith(PREFIX):
+        return str(copy_pretrained(text.removeprefix(PREFIX)))
+    return str(copy_from_hub(text)) if text.startswith(HUB_PREFIX) else text
 
 
 def refuse_sweep(path: str, of_all: str = "") -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from adance.atomic import check_writable, output_file
 from adance.commands.given import split_arguments
-from adance.commands.open_run import add_run_options, open_run
+from adance.commands.open_run import RUN_HELP, add_run_options, open_run
 from adance.commands.parser import add_part, make_parser
 from adance.commands.parts import choose
 from adance.data import rows_for_model
@@ -40,7 +40,7 @@ COMPILE_HELP = "compile the chains: auto (if that saves more than a minute), on 
 def run(argv: list[str]) -> None:
     """Draw samples and write them to a file."""
     parser = make_parser("sample", "Draw samples from a run.")
-    parser.option("run", type=str, help="the run folder, or pretrained:NAME")
+    parser.option("run", type=str, help=RUN_HELP)
     parser.option("--n", type=int, default=64, help="number of samples")
     parser.option(
         "--steps", type=int | None, default=None, help="steps of a chain; by default based on the chains in training"

@@ -8,7 +8,7 @@ from typing import TextIO
 from torch import Tensor
 
 from adance.atomic import check_writable, output_file
-from adance.commands.open_run import add_run_options, open_run
+from adance.commands.open_run import RUN_HELP, add_run_options, open_run
 from adance.commands.parser import make_parser
 from adance.data import rows_for_model
 
@@ -18,7 +18,7 @@ def run(argv: list[str]) -> None:
     parser = make_parser(
         "score", "Write each row's energy (low means likely), and its log-density if the model is normalized."
     )
-    parser.option("run", type=str, help="the run folder, or pretrained:NAME")
+    parser.option("run", type=str, help=RUN_HELP)
     parser.option("data", type=str, help="a name, a .npz, .npy or .csv file, or a folder of images")
     parser.option("--out", type=str | None, default=None, help="a .csv file; default: standard output")
     add_run_options(parser)

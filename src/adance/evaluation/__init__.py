@@ -1,6 +1,7 @@
 """Evaluation: how good a model is, in numbers that say what they are of."""
 
 from adance.evaluation.ais import Bridge, Schedule, anneal_backward, anneal_forward, plan
+from adance.evaluation.distribution import EnergyDistribution, as_distribution
 from adance.evaluation.evaluate import Evaluation, evaluate_run
 from adance.evaluation.extractor import Extractor, classify, extract
 from adance.evaluation.find_extractor import find_extractor
@@ -24,6 +25,7 @@ from adance.evaluation.wasserstein import sliced_wasserstein
 __all__ = [
     "Bracket",
     "Bridge",
+    "EnergyDistribution",
     "Evaluation",
     "Extractor",
     "Measurement",
@@ -34,6 +36,7 @@ __all__ = [
     "Schedule",
     "anneal_backward",
     "anneal_forward",
+    "as_distribution",
     "auroc",
     "bracket_log_z",
     "classify",

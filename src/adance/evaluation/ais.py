@@ -19,15 +19,15 @@ SHORTEST_STEP = 1e-12
 
 
 class Bridge:
-    """Laws ``p_β ∝ p₀^{1−β} exp(−βE/T)``, from the base p₀ at β = 0 to the model at β = 1.
+    """Distributions ``p_β ∝ p₀^{1−β} exp(−βE/T)``, from the base p₀ at β = 0 to the model at β = 1.
 
-    Between a uniform base and the model all laws live in the base's box. Chains need no walls there: the energy is
-    continued to all of space by reflection, ``E(fold(x))``, and ``fold`` of a chain of the continued law is a chain of
-    the law in the box.
+    Between a uniform base and the model all distributions live in the base's box. Chains need no walls there: the
+    energy is continued to all of space by reflection, ``E(fold(x))``, and ``fold`` turns a chain of the continued
+    distribution into one in the box.
 
     Args:
         energy: The model's energy ``(B, *event) -> (B,)``.
-        base: A normalized law with exact samples.
+        base: A normalized distribution with exact samples.
         temperature: T of the model.
 
     Raises:

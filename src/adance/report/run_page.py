@@ -16,7 +16,8 @@ from adance.report import summary
 from adance.report.chain import ChainRecording, energies_of, record_chain, still_frames
 from adance.report.charts import energies_chart, run_curves
 from adance.report.images import alpha_uri, grid_uri, saved_uri
-from adance.sweeps.job import read_evaluation
+from adance.training.doctor import diagnose
+from adance.training.evaluation_file import read_evaluation
 from adance.training.loading import load
 from adance.training.run import Run
 from adance.yaml_text import dump
@@ -48,6 +49,7 @@ def run_context(folder: Path, *, seed: int = 0, device: str = "cpu") -> dict[str
         "kind": _kind(run),
         "chain": _chain(run, data, recording),
         "grids": [(saved_uri(path, GRID_SIDE), f"{int(path.stem):,}") for path in _evenly(run)],
+        "findings": diagnose(rows, config).findings,
         "curves": run_curves(rows),
         "energies": energies_chart(energies),
         "means": {name: format_number(float(values.mean())) for name, values in energies.items()},

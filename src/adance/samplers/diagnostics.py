@@ -12,7 +12,9 @@ from adance.samplers.chains import Chains
 
 
 def to_arviz(chains: Chains | Tensor, energy: Energy | None = None, thin: int = 1) -> Any:
-    """Convert chains to an arviz ``InferenceData`` with the variable ``x`` ``(chain, draw, *event)``.
+    """Convert chains to what arviz reads, with the variable ``x`` ``(chain, draw, *event)``.
+
+    That is an xarray ``DataTree`` for arviz 1 and later, and an ``InferenceData`` for earlier versions.
 
     Args:
         chains: What :func:`run_chains` returned with ``record=True``, or positions ``(draws, B, *event)``.
@@ -23,12 +25,12 @@ def to_arviz(chains: Chains | Tensor, energy: Energy | None = None, thin: int = 
         InputError: arviz is not installed, or the chains were not recorded.
     """
     az, positions = _arviz(), _positions(chains)[::thin]
-    stats = None
+    groups = {"posterior": {"x": positions.transpose(0, 1).cpu().numpy()}}
     if energy is not None:
         with eval_mode(energy):
             values = torch.stack([energies(energy, x) for x in positions])
-        stats = {"energy": values.T.cpu().numpy()}
-    return az.from_dict(posterior={"x": positions.transpose(0, 1).cpu().numpy()}, sample_stats=stats)
+        groups["sample_stats"] = {"energy": values.T.cpu().numpy()}
+    return az.from_dict(**groups) if az.__version__.startswith("0.") else az.from_dict(groups)
 
 
 def effective_sample_size(chains: Chains | Tensor, method: str = "bulk") -> Tensor:

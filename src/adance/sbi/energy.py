@@ -14,7 +14,7 @@ SMALL = 0.1
 """Initial standard deviation of a square's argument, so that training begins close to the prior."""
 
 SPREAD = math.sqrt(3)
-"""Half the width of a uniform law with standard deviation 1."""
+"""Half the width of a uniform distribution with standard deviation 1."""
 
 
 class RatioNet(nn.Module):

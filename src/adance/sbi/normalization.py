@@ -1,4 +1,4 @@
-"""The constant of one posterior, by annealed importance sampling from a law fitted to its samples, and back."""
+"""The constant of one posterior, by annealed importance sampling between it and a fit to its samples, both ways."""
 
 import math
 

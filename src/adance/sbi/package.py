@@ -42,8 +42,8 @@ def to_sbi(posterior: PosteriorEnergy, x_o: Tensor, **options: Any) -> Any:
         utils = importlib.import_module("sbi.utils")
     except ImportError:
         raise InputError("to_sbi needs the package sbi: pip install 'adance[sbi]'") from None
-    laws = posterior.prior.laws
-    prior = laws[0] if len(laws) == 1 else utils.MultipleIndependent(laws)
+    distributions = posterior.prior.distributions
+    prior = distributions[0] if len(distributions) == 1 else utils.MultipleIndependent(distributions)
     made = posteriors.MCMCPosterior(
         Potential(posterior), proposal=prior, theta_transform=utils.mcmc_transform(prior), **options
     )

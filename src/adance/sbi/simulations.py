@@ -142,7 +142,7 @@ def fit_posterior(
 
 
 def make_noise(kind: NoiseKind, simulations: Simulations, energy: PosteriorTilt) -> Noise:
-    """The noise of that kind; ``shuffled`` if parameters are not from the prior, whose law the others assume."""
+    """The noise of that kind; ``shuffled`` if parameters are not from the prior, as the other kinds assume."""
     if kind == "shuffled" or not simulations.from_prior:
         return ShuffledNoise(simulations.u)
     return PosteriorSnapshot(energy) if kind == "snapshot" else PriorPerturbation()

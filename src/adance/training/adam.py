@@ -60,6 +60,10 @@ class FusedAdam:
         )
         torch._foreach_sub_(steps, [masked] * len(steps))
 
+    def live(self, count: int) -> int:
+        """How many elements of the first ``count`` parameters have had a gradient: their second moment is above 0."""
+        return sum(int(second.count_nonzero()) for index, (_, _, second) in self.moments.items() if index < count)
+
     def tensors(self) -> dict[str, Tensor]:
         """The state as named tensors, ``<parameter's number>.<name>``."""
         names = ("step", "exp_avg", "exp_avg_sq")

@@ -31,7 +31,8 @@ def find_device(name: str | None) -> torch.device:
 
 
 def make_accelerator(device: str | None, trackers: Sequence[str]) -> Accelerator:
-    """The ``Accelerator`` for the device and the processes; trackers write where :func:`track_into` says.
+    """The ``Accelerator`` for the device and the processes; trackers write where
+    :func:`~adance.training.trackers.track_into` says.
 
     Raises:
         InputError: The device cannot be used, or a tracker is not installed.
@@ -68,9 +69,3 @@ def claim_folder(accelerator: Accelerator, parent: Path, name: str) -> RunFolder
     """
     claimed = [RunFolder.claim(parent, name).path if accelerator.is_main_process else None]
     return RunFolder(broadcast_object_list(claimed)[0])
-
-
-def track_into(accelerator: Accelerator, folder: Path) -> None:
-    """Let trackers write to ``folder``."""
-    accelerator.project_configuration.project_dir = str(folder)
-    accelerator.project_configuration.logging_dir = str(folder)

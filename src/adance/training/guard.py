@@ -6,6 +6,7 @@ from torch import Tensor
 from adance.distributed import mean_over_ranks
 from adance.errors import DivergedError
 from adance.objectives.objective import LossOutput
+from adance.training.doctor import Diagnosis
 from adance.training.run_folder import RunFolder
 
 
@@ -50,19 +51,21 @@ class DivergenceGuard:
         """The first bad step, or ``None``; waits for the device."""
         return int(self.first_bad) or None
 
-    def stop_if_diverged(self, folder: RunFolder) -> None:
-        """Wait for the device, and stop training if a step was bad.
+    def error(self, bad: int, folder: RunFolder, diagnosis: Diagnosis | None) -> DivergedError:
+        """The error about a bad step.
 
-        Raises:
-            DivergedError: A step was bad; the message names it and the last good checkpoint in ``folder``.
+        Args:
+            bad: The step.
+            folder: The run folder, whose last good checkpoint the message names.
+            diagnosis: The checks of the run; the message has the first finding.
         """
-        bad = self.diverged_at()
-        if bad is not None:
-            saved = folder.checkpoint_steps()  # none on a machine where no process writes
-            good = folder.checkpoint(saved[-1]) if saved else "none on this machine"
-            raise DivergedError(
-                f"training diverged at step {bad}: the loss, an energy or a gradient is not finite, or the mean "
-                f"energies of data and noise differ by more than {self.energy_limit:g}, or the loss or the mean "
-                f"energy of data is more than {self.energy_limit:g} times its size at the first step; "
-                f"last good checkpoint: {good}"
-            )
+        saved = folder.checkpoint_steps()  # none on a machine where no process writes
+        good = folder.checkpoint(saved[-1]) if saved else "none on this machine"
+        first = diagnosis.findings[0] if diagnosis and diagnosis.findings else None
+        cause = "" if first is None else f"; likely cause: {first.cause} (try: {first.cure})"
+        return DivergedError(
+            f"training diverged at step {bad}: the loss, an energy or a gradient is not finite, or the mean "
+            f"energies of data and noise differ by more than {self.energy_limit:g}, or the loss or the mean "
+            f"energy of data is more than {self.energy_limit:g} times its size at the first step"
+            f"{cause}; last good checkpoint: {good}"
+        )

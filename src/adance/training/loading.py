@@ -1,4 +1,4 @@
-"""Opening a run folder."""
+"""Opening a run: a folder, or a repository of the hub."""
 
 from pathlib import Path
 from typing import Literal
@@ -13,6 +13,7 @@ from adance.randomness import fork_rng
 from adance.training import checkpoint as ckpt
 from adance.training.config import complete_energy, energy_of, in_config, kernel_of
 from adance.training.devices import find_device
+from adance.training.hub import HUB_PREFIX, download
 from adance.training.run import BUFFER, Run
 from adance.training.run_folder import RunFolder
 
@@ -26,10 +27,11 @@ def load(
     device: str | torch.device = "cpu",
     energy: nn.Module | None = None,
 ) -> Run:
-    """Open a run folder.
+    """Open a run.
 
     Args:
-        folder: The run folder.
+        folder: The run folder, or ``hf://owner/name`` for a run on the Hugging Face hub (``hf://owner/name@revision``
+            for a branch, a tag or a commit), which is downloaded into the hub's cache.
         weights: ``average`` for the moving average, ``last`` for the weights themselves; by default the average if
             there is one.
         step: The step of the checkpoint, by default the last; ``best`` for the one whose samples were nearest to data,
@@ -38,8 +40,10 @@ def load(
         energy: An energy of the same architecture, if the config cannot rebuild it.
 
     Raises:
-        InputError: The folder holds no run, or lacks the checkpoint or the weights.
+        InputError: The folder holds no run, or lacks the checkpoint or the weights, or the hub cannot be read.
     """
+    if isinstance(folder, str) and folder.startswith(HUB_PREFIX):
+        folder = download(folder)
     run_folder, placed = RunFolder(folder), find_device(str(device))
     config, description = run_folder.read_config(), run_folder.read_data_description()
     steps = run_folder.checkpoint_steps()

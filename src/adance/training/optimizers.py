@@ -1,5 +1,6 @@
 """The optimizers of a run: one that minimizes, and one that maximizes for an adversary."""
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -65,6 +66,15 @@ class Optimizers:
         for name, optimizer in self.by_name.items():
             ratio = adversary_lr / self.settings.lr if name == "adversary" else 1.0
             optimizer.step(ratio * learning_rate(self.settings, step), masked)
+
+    @torch.no_grad()
+    def metrics(self) -> dict[str, float]:
+        """The root mean square of the energy's weights, and the share of them that have had a gradient."""
+        count = sum(weight.numel() for weight in self.of_energy)
+        if count == 0:
+            return {}
+        size = float(nn.utils.get_total_norm(self.of_energy)) / math.sqrt(count)
+        return {"weight_rms": size, "live_weights": self.by_name["optimizer"].live(len(self.of_energy)) / count}
 
     def tensors(self) -> dict[str, dict[str, Tensor]]:
         """The state of each optimizer, by the name of its checkpoint file."""

@@ -1,12 +1,11 @@
 """Trained runs that come with the package."""
 
-import shutil
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import torch
 
-from adance.atomic import atomic_dir
+from adance.atomic import copy_dir
 from adance.errors import InputError
 from adance.near import did_you_mean
 from adance.training.loading import load
@@ -48,12 +47,11 @@ def copy_pretrained(name: str, parent: str | Path = "runs") -> Path:
     """
     _check(name)
     path = Path(parent, f"pretrained-{name}")
-    if not path.exists():
-        try:
-            with as_file(FOLDERS / name) as folder, atomic_dir(path) as part:
-                shutil.copytree(folder, part, dirs_exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot copy the pretrained run to {path}: {error.strerror}") from None
+    try:
+        with as_file(FOLDERS / name) as folder:
+            copy_dir(folder, path)
+    except OSError as error:
+        raise InputError(f"cannot copy the pretrained run to {path}: {error.strerror}") from None
     return path
 
 

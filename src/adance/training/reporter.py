@@ -2,22 +2,25 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from adance.atomic import atomic_write
 from adance.data.dataset import Dataset
 from adance.energies.conditional import given, needs_condition, takes_condition
 from adance.energies.energy import eval_mode, evaluate, unwrap
 from adance.objectives.objective import LossOutput, Recipe
+from adance.training.doctor import Watch
 from adance.training.progress import TrainingProgress
 from adance.training.run import Run
 from adance.training.run_folder import RunFolder
 from adance.training.run_picture import save_array, save_density, save_picture
 from adance.training.schedule import learning_rate
 from adance.training.settings import Settings
+from adance.training.trackers import start_trackers, track_picture
 
 
 class Reporter:
@@ -38,15 +41,25 @@ class Reporter:
         self.folder, self.data, self.settings, self.accelerator = folder, data, settings, accelerator
         self.tracked, self.shown = tracked, shown and accelerator.is_main_process
         self.progress = TrainingProgress(0, settings.steps, False)
+        self.watch = Watch(folder)
 
     @contextmanager
     def training(self, first: int) -> Iterator[None]:
-        """While the loop runs from step ``first`` on, show progress; start the trackers first."""
+        """While the loop runs from step ``first`` on, show progress; start the trackers first.
+
+        Raises:
+            InputError: A tracker cannot start.
+        """
         if self.tracked:
-            self.accelerator.init_trackers("adance", config={"run": str(self.folder.path)})
+            config = self.folder.read_config() if self.accelerator.is_main_process else {}
+            start_trackers(self.accelerator, self.folder.path, config)
         self.progress = TrainingProgress(first, self.settings.steps, self.shown)
-        with self.progress:
-            yield
+        try:
+            with self.progress:
+                yield
+        except BaseException:
+            self.end()
+            raise
 
     def announce(self, energy: nn.Module, objective: Recipe, step: int) -> None:
         """Log what is trained on what, from step ``step`` on."""
@@ -64,12 +77,39 @@ class Reporter:
         if self.tracked:
             self.accelerator.end_training()
 
-    def log(self, out: LossOutput, energy: nn.Module, step: int, seconds: float, quality: Mapping[str, float]) -> None:
-        """Report the metrics of step ``step``, the mean energy of some held-out rows, and the quality of samples."""
+    def log(
+        self,
+        out: LossOutput,
+        energy: nn.Module,
+        step: int,
+        seconds: float,
+        others: Mapping[str, float],
+        *,
+        written: bool = True,
+    ) -> None:
+        """Report the metrics of step ``step``, the energies of some rows of either split, and other numbers.
+
+        Warn of what they point to.
+
+        Args:
+            out: The loss of the step.
+            energy: The energy after it.
+            step: Optimizer steps done.
+            seconds: Seconds that they took.
+            others: Other numbers: those of the optimizer, and the distance of samples if it is measured.
+            written: Whether to write and show them; otherwise they are only looked at.
+        """
         row = {name: float(value) for name, value in out.metrics.items()}
-        row["energy_held_out"] = self._held_out_energy(energy)
+        train, held_out = self._energies(energy, "train"), self._energies(energy, "test")
+        row["energy_train"], row["energy_held_out"] = float(train.mean()), float(held_out.mean())
+        if len(train) > 1:
+            row["energy_std"] = float(train.std())
         row["learning_rate"] = learning_rate(self.settings, step)
-        row = {"step": step, "seconds": round(seconds, 3), **row, **quality}
+        row = {"step": step, "seconds": round(seconds, 3), **row, **others}
+        if self.accelerator.is_main_process:
+            self.watch.look(row)
+        if not written:
+            return
         if self.accelerator.is_main_process:
             self.folder.append_metrics(row)
         if self.tracked:
@@ -82,6 +122,7 @@ class Reporter:
         if self.data.kind != "image":
             with atomic_write(picture) as part:
                 save_density(run, None, part, self.data)
+            self._track(picture, run.step)
             return
         n, labels = 64, None
         if needs_condition(run.energy) and self.data.train_labels is not None:
@@ -94,13 +135,21 @@ class Reporter:
             save_array(run, samples, part)
         with atomic_write(picture) as part:
             save_picture(run, samples, part)
+        self._track(picture, run.step)
+
+    def _track(self, picture: Path, step: int) -> None:
+        if self.tracked:
+            track_picture(self.accelerator, picture, step)
 
     @torch.no_grad()
-    def _held_out_energy(self, energy: nn.Module) -> float:
-        batch = self.accelerator.num_processes * self.settings.batch_size
-        rows = torch.arange(min(len(self.data.test), 4 * batch))
-        x = self.data.batch(rows, "test").to(self.accelerator.device)
-        energy, labels = unwrap(energy), self.data.test_labels
+    def _energies(self, energy: nn.Module, split: Literal["train", "test"]) -> Tensor:
+        """Energies of some rows of a split, evenly spaced since files are often sorted: the same rows every time."""
+        data, batch = self.data, self.accelerator.num_processes * self.settings.batch_size
+        count = len(data.train if split == "train" else data.test)
+        rows = torch.linspace(0, count - 1, min(count, 4 * batch), dtype=torch.float64).round().long()
+        x = data.batch(rows, split).to(self.accelerator.device)
+        labels = data.train_labels if split == "train" else data.test_labels
+        energy = unwrap(energy)
         condition = labels[rows].to(x.device) if labels is not None and takes_condition(energy) else None
         with eval_mode(energy):
-            return float(evaluate(given(energy, condition), x).mean())
+            return evaluate(given(energy, condition), x)

@@ -24,6 +24,8 @@ from adance.samplers.kernel import Kernel
 from adance.samplers.mala import MALA
 from adance.samplers.sampling import sampling_steps
 from adance.training.config import data_of
+from adance.training.doctor import Diagnosis, diagnose
+from adance.training.hub import push
 from adance.training.run_folder import RunFolder
 from adance.training.settings import Compile
 from adance.training.speed import decide_compile
@@ -218,6 +220,13 @@ class Run:
         """All settings of the run, defaults included, as ``adance train --config`` reads them."""
         return self.folder.read_config()
 
+    def diagnose(self) -> Diagnosis:
+        """Look for signs, in the metrics that training logged, that it did not learn as it could.
+
+        The checks, their signs and what helps are in docs/reading-a-run.md. No data and no weights are needed.
+        """
+        return diagnose(self.folder.read_metrics(), self.config)
+
     def reload_data(self) -> Dataset:
         """Load the training data again.
 
@@ -225,6 +234,25 @@ class Run:
             InputError: The data were in memory, or can no longer be loaded.
         """
         return data_of(self.config)
+
+    def push_to_hub(self, repository: str, *, private: bool = False, license: str = "unknown") -> str:
+        """Upload the run to the Hugging Face hub, with a model card: its config, metrics and the weights of this step.
+
+        The repository is created if it does not exist; the files of a run that it holds already are replaced. The
+        state of training is not uploaded. You must be logged in (``hf auth login``, or the variable ``HF_TOKEN``).
+
+        Args:
+            repository: ``owner/name``.
+            private: Whether a repository that is created is private.
+            license: The license of the weights, as the hub abbreviates it, such as ``mit``.
+
+        Returns:
+            The address of what was uploaded, ``hf://owner/name@commit``, for :func:`adance.load`.
+
+        Raises:
+            InputError: ``huggingface_hub`` is not installed, or the hub does not accept the run.
+        """
+        return push(self, repository, private=private, license=license)
 
     def starts(self, n: int, start: Start, generator: torch.Generator) -> Tensor:
         """Starts of chains ``(n, *event)``, on the device of the energy.

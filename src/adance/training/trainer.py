@@ -19,7 +19,8 @@ from adance.objectives.tilt import fit_base
 from adance.training.batches import Batches
 from adance.training.config import make_config
 from adance.training.data_checks import check_energy, check_same_data, evenly_spaced_rows, fingerprint
-from adance.training.devices import claim_folder, make_accelerator, track_into
+from adance.training.devices import claim_folder, make_accelerator
+from adance.training.doctor import EARLY
 from adance.training.ema import WeightAverage
 from adance.training.guard import DivergenceGuard
 from adance.training.interrupt import interrupt_flag
@@ -36,6 +37,7 @@ from adance.training.schedule import warn_of_long_warmup
 from adance.training.settings import Settings
 from adance.training.speed import chain_options
 from adance.training.state import TrainingState
+from adance.training.trackers import track_into
 
 
 class Trainer:
@@ -49,7 +51,8 @@ class Trainer:
         out: The run folder, which must not hold a run yet; by default the first free
             ``runs/<data>-<objective>-<number>``.
         device: ``cpu`` or ``cuda``; by default a GPU if there is one.
-        trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, …).
+        trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, ``mlflow``, …), which
+            get settings, metrics and pictures of samples.
         allow_batch_norm: Allow batch normalization in the energy.
         show_progress: Show a bar on a terminal; elsewhere log progress at level INFO to the logger ``adance``.
         profile: Measure how the time is spent; see :attr:`profile_table`.
@@ -187,7 +190,7 @@ class Trainer:
                 with self.profile.part("logging"):
                     self._look_after(out)
                 if self._stopped(interrupted.is_set()):
-                    self.guard.stop_if_diverged(self.folder)
+                    self._stop_if_diverged(out)
                     self._checkpoint()
                     interrupted.raise_if_set()
                     raise KeyboardInterrupt
@@ -279,14 +282,24 @@ class Trainer:
         due = self.quality.is_due(step)
         at_checkpoint = step % settings.checkpoint_every == 0 or due or last
         if step % self.look_every == 0 or at_checkpoint:
-            self.guard.stop_if_diverged(self.folder)
-        if step % settings.log_every == 0 or due or last:
-            self.reporter.log(out, self.energy, step, self.state.seconds, self._distance() if due else {})
+            self._stop_if_diverged(out)
+        written = step % settings.log_every == 0 or due or last
+        if written or step in EARLY:
+            others = self.optimizers.metrics() | (self._distance() if due else {})
+            self.reporter.log(out, self.energy, step, self.state.seconds, others, written=written)
         self.reporter.progress.advance(step)
         if at_checkpoint:
             self._checkpoint()
         if settings.sample_every and step % settings.sample_every == 0 and not last:
             self._save_samples()
+
+    def _stop_if_diverged(self, out: LossOutput) -> None:
+        """Stop with a last line of metrics, and with its likeliest cause."""
+        bad = self.guard.diverged_at()
+        if bad is not None:
+            others = self.optimizers.metrics() | {"diverged_at": bad}
+            self.reporter.log(out, self.energy, self.step, self.state.seconds, others)
+            raise self.guard.error(bad, self.folder, self.reporter.watch.diagnosis)
 
     def _distance(self) -> dict[str, float]:
         with self.profile.part("evaluation"):
