@@ -7,8 +7,8 @@ activation of a network        leaky ReLU            SiLU
 spectral normalization         yes                   no
 Gaussian base term             no                    yes
 kernel of the chains           30 Langevin steps,    50 MALA steps at T = 1,
-                               α = 1, σ = 0.005,     step size adapted
-                               in [−1, 1]
+                               α = 1, σ = 0.005,     step size adapted; fewer if
+                               in [−1, 1]            chains are reweighted
 where chains start             rejuvenated buffer    reweighted buffer if the
                                                      kernel is exact and the
                                                      energy not conditional,
