@@ -5,6 +5,7 @@ import torch
 from torch.distributions import (
     Beta,
     Exponential,
+    HalfNormal,
     Independent,
     LogNormal,
     MultivariateNormal,
@@ -24,6 +25,7 @@ LAWS = {
     "normal": MultivariateNormal(torch.tensor([1.0, -1.0]), torch.tensor([[2.0, 0.9], [0.9, 1.0]])),
     "log-normal": Independent(LogNormal(torch.tensor([0.0, -3.0]), torch.tensor([0.5, 0.2])), 1),
     "shifted": TransformedDistribution(BOX, [AffineTransform(3.0, -2.0)]),
+    "half-normal": Independent(HalfNormal(torch.tensor([0.5, 2.0])), 1),
     "exponential": Independent(Exponential(torch.tensor([0.5, 2.0])), 1),
     "parts": [Uniform(0.0, 1.0), LogNormal(0.0, 1.0)],
 }

@@ -1,5 +1,7 @@
 """Bad input of posteriors: one line, and nothing is changed."""
 
+import warnings
+
 import pytest
 import torch
 
@@ -64,3 +66,11 @@ def test_levels_and_parameters_that_do_not_exist_are_refused(fitted):
         check.coverage(95)
     with pytest.raises(InputError, match="parameter must be in 0 to 1"):
         check.plot_ranks(9)
+
+
+def test_data_far_from_the_simulations_are_warned_of(fitted):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.potential(THETA[:1], torch.zeros(2))
+    with pytest.warns(UserWarning, match="column 1 is 9, and simulated values are"):
+        fitted.potential(THETA[:1], torch.tensor([0.0, 9.0]))

@@ -197,8 +197,8 @@ class AdaNCE(_Adaptive):
             number of chains moved for each snapshot, while batches are drawn from the whole buffer.
         start: Where chains start. By default ``reweighted`` for vectors with exact chains: at each refresh the buffer
             is resampled by how much likelier the new snapshot makes each chain, so that chains follow the model without
-            crossing between its modes (Carbone et al. 2023), and few of them must move. Otherwise ``rejuvenated``: the ends of earlier chains, of
-            which a share restarts from noise. See :class:`~adance.samplers.ChainStarts`.
+            crossing between its modes (Carbone et al. 2023), and few of them must move. Otherwise ``rejuvenated``: the
+            ends of earlier chains, of which a share restarts from noise. See :class:`~adance.samplers.ChainStarts`.
         rejuvenation: R, the share of chains that restart from noise; by default 0.25 for images, 0.02 for vectors. If
             you set it without ``start``, chains start ``rejuvenated``.
         buffer: Chains kept between snapshots; by default 5,000, or the pool size if that is larger.

@@ -178,9 +178,8 @@ def map_of(distribution: Distribution) -> NormalMap:
         return GaussianMap(distribution.loc, distribution.scale_tril)
     if isinstance(distribution, TransformedDistribution):
         transform = ComposeTransform(distribution.transforms)
-        if not transform.bijective:
-            raise InputError(f"the transform of the prior {type(distribution).__name__} is not one-to-one")
-        return TransformedMap(map_of(distribution.base_dist), transform)
+        if transform.bijective:
+            return TransformedMap(map_of(distribution.base_dist), transform)
     try:
         distribution.cdf(distribution.icdf(torch.full(distribution.batch_shape, 0.5)))
     except NotImplementedError:

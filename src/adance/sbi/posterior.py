@@ -216,7 +216,10 @@ class PosteriorEnergy:
         if x.ndim not in (1, 2, 3) or 0 in x.shape:
             raise InputError(f"x_o must have shape (p,), (S, p) or (S, T, p), got {tuple(x.shape)}")
         trials = x[None, None] if x.ndim == 1 else x[:, None] if x.ndim == 2 else x
-        return self._fitted.features(trials.flatten(0, 1)).view(*trials.shape[:2], -1)
+        features = self._fitted.features(trials.flatten(0, 1)).view(*trials.shape[:2], -1)
+        if self._simulations is not None:
+            self._simulations.warn_if_far(trials.flatten(0, 1))
+        return features
 
     def _one_observation(self, x_o: Tensor) -> Tensor:
         condition = self._observations(x_o)

@@ -1,6 +1,7 @@
 """Simulations as training rows, and the fit of the energy to them."""
 
 import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -58,6 +59,20 @@ class Simulations:
         """
         theta, x = as_pairs(theta, x, prior.size)
         return cls(prior.to_normal(theta).float(), x.double(), from_prior)
+
+    def warn_if_far(self, x: Tensor) -> None:
+        """Warn of data ``(M, p)`` outside the range of the simulations by more than a tenth of its width."""
+        low, high = self.x.aminmax(dim=0)
+        margin = 0.1 * (high - low)
+        far = ((x < low - margin) | (x > high + margin)).nonzero()
+        if len(far) > 0:
+            row, column = far[0].tolist()
+            least, value, most = (float(v[column]) for v in (low, x[row], high))
+            warnings.warn(
+                f"x_o is far from the simulations, so its posterior is extrapolated: column {column} is {value:.4g}, "
+                f"and simulated values are {least:.4g} to {most:.4g}",
+                stacklevel=4,
+            )
 
     def joined(self, more: "Simulations") -> "Simulations":
         """These simulations, then ``more``.

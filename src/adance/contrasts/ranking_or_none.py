@@ -1,0 +1,50 @@
+"""Contrastive neural ratio estimation: which one of K is the datum, or is none of them?"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from adance.contrasts.contrast import Contrast
+from adance.errors import InputError
+from adance.numbers import check_real
+
+
+class RankingOrNone(Contrast):
+    """Ranking with one more class, in which all K are noise (NRE-C; Miller, Weniger and Forré 2022).
+
+    The loss is ``−E[log(K / (K + γ Σₖ e^{rₖ}))]/(1 + γ)`` over K noise samples and
+    ``−E[log(γ e^{r₀} / (K + γ Σₖ e^{rₖ}))] γ/(1 + γ)`` over the datum, whose r is r₀, among K − 1 of them. Unlike that
+    of :class:`Ranking` it does not ignore constants: the right r is the log-ratio itself, as for
+    :class:`Logistic`, to which it is equal for K = γ = 1, up to the factor ½.
+
+    Args:
+        noises: K ≥ 1.
+        odds: γ > 0, the odds of a set with a datum against one without. Miller et al. use 1.
+
+    Raises:
+        InputError: ``noises`` is below 1, or ``odds`` is not above 0 or not finite.
+    """
+
+    bounded_weights = True
+
+    def __init__(self, noises: int = 10, odds: float = 1.0) -> None:
+        super().__init__(noises)
+        check_real("odds", odds)
+        if odds <= 0:
+            raise InputError(f"odds must be above 0, got {odds}")
+        self.odds, self.share = odds, odds / (1 + odds)
+        self.curvature = self.share * (1 - self.share / noises)
+
+    def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
+        """The loss from log-ratios on data ``(B,)`` and on noise ``(B, K)``."""
+        log_odds, log_k = math.log(self.odds), math.log(self.noises)
+        with_datum = torch.cat([r_data[:, None], r_noise[:, 1:]], 1)
+        none, one = (torch.nn.functional.softplus(log_odds + r.logsumexp(1) - log_k) for r in (r_noise, with_datum))
+        return (1 - self.share) * none.mean() + self.share * (one + log_k - log_odds - r_data).mean()
+
+    def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
+        """By how much the best noise sample is above 0, and the best of all, or 0, above the datum."""
+        with_datum = torch.cat([d_data[:, None], d_noise[:, 1:]], 1)
+        none, one = (d.amax(1).relu() for d in (d_noise, with_datum))
+        return (1 - self.share) * none.mean() + self.share * (one - d_data).mean()
