@@ -10,7 +10,7 @@ of the number of kernel positions that overlap (the kernel's width, for a square
 """
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
 import torch
@@ -33,7 +33,8 @@ def normalize_layers(module: nn.Module) -> nn.Module:
 
 def power_iteration_held(energy: object) -> AbstractContextManager[None]:
     """Context manager without power iteration; all other flags stay as they are."""
-    return eval_mode(nn.ModuleList(norm for _, _, norm in _spectral_norms(energy)))
+    norms = [norm for _, _, norm in _spectral_norms(energy)]
+    return eval_mode(nn.ModuleList(norms)) if norms else nullcontext()
 
 
 @torch.no_grad()

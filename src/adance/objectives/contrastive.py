@@ -194,6 +194,8 @@ class Contrastive(Objective):
     def _with_margin(self, d: Tensor, n: int) -> tuple[Tensor, Tensor]:
         """T·r on data ``(B,)`` and on noise ``(B, M)``; if constants cancel, the margin applies to the data only."""
         margin = self.log_ratio.margin
+        if margin == 0:
+            return d[:n], d[n:].view(n, -1)
         return d[:n] - margin, d[n:].view(n, -1) - (0.0 if self.contrast.ignores_constant else margin)
 
     def _contrast(self, d_data: Tensor, d_noise: Tensor) -> Tensor:

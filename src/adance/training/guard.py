@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from adance.distributed import mean_over_ranks
+from adance.distributed import mean_over_ranks, world_size
 from adance.errors import DivergedError
 from adance.objectives.objective import LossOutput
 from adance.training.doctor import Diagnosis
@@ -31,21 +31,30 @@ class DivergenceGuard:
         self.energy_limit = energy_limit
         self.first_bad = torch.zeros((), dtype=torch.int64, device=device)
         self.scales: Tensor | None = None
+        self._limit: tuple[Tensor, Tensor] | None = None  # of which scales, and the limit
 
     def watch(self, out: LossOutput, gradient_norm: Tensor, step: int) -> Tensor:
         """1.0 if this step, counted from 1, or an earlier one was bad, else 0.0; on the device."""
-        data, noise = out.energy_data, out.energy_noise
-        bad = ~out.value.detach().isfinite() | ~data.isfinite().all() | ~noise.isfinite().all()
-        bad |= ~gradient_norm.isfinite()
-        sizes = torch.stack([out.value.detach().double(), data.mean().double()]).abs()
+        # a mean of energies is finite only if all of them are, and a comparison with nan is false
+        value, data = out.value.detach(), out.energy_data.mean()
+        gap = data - out.energy_noise.mean() if len(out.energy_noise) > 0 else torch.zeros_like(value)
+        sizes = torch.stack([value, data, gradient_norm]).double().abs()
         if self.scales is None:
-            self.scales = sizes.clamp(min=1)
-        bad |= (sizes > self.energy_limit * self.scales).any()
-        gap = data.mean() - noise.mean() if len(noise) > 0 else torch.zeros_like(out.value.detach())
-        bad_share, gap = mean_over_ranks(torch.stack([bad.to(gap.dtype), gap])).unbind()
-        bad = (bad_share > 0) | (gap.abs() > self.energy_limit)
+            self.scales = sizes[:2].clamp(min=1)
+        good = (sizes <= self._limits(self.scales)).all()
+        if world_size() > 1:
+            good_share, gap = mean_over_ranks(torch.stack([good.to(gap.dtype), gap])).unbind()
+            good = good_share == 1
+        bad = ~(good & (gap.abs() <= self.energy_limit))
         self.first_bad = torch.where((self.first_bad == 0) & bad, step, self.first_bad)
         return (self.first_bad > 0).float()
+
+    def _limits(self, scales: Tensor) -> Tensor:
+        """The largest sizes ``(3,)`` of the loss, the mean energy of data and the gradient's norm."""
+        if self._limit is None or self._limit[0] is not scales:
+            largest = scales.new_full((1,), torch.finfo(scales.dtype).max)
+            self._limit = scales, torch.cat([self.energy_limit * scales, largest])
+        return self._limit[1]
 
     def diverged_at(self) -> int | None:
         """The first bad step, or ``None``; waits for the device."""

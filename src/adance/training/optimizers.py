@@ -55,10 +55,11 @@ class Optimizers:
         A learned log Z and an adversary are not clipped: a log Z that is far off would dominate the norm, so that
         neither the weights nor log Z itself would move.
         """
-        norm = nn.utils.get_total_norm(_gradients(self.of_energy))
+        norm = _total_norm(_gradients(self.of_energy))
         if self.settings.grad_clip is not None:
             nn.utils.clip_grads_with_norm_(self.of_energy, self.settings.grad_clip, norm)
-        return nn.utils.get_total_norm([norm, *_gradients(self.of_objective)])
+        others = _gradients(self.of_objective)
+        return _total_norm([norm, *others]) if others else norm
 
     def step(self, step: int, masked: Tensor) -> None:
         """Do optimizer step ``step``, counted from 1; if ``masked`` is 1.0, no weight changes."""
@@ -79,6 +80,12 @@ class Optimizers:
     def tensors(self) -> dict[str, dict[str, Tensor]]:
         """The state of each optimizer, by the name of its checkpoint file."""
         return {name: optimizer.tensors() for name, optimizer in self.by_name.items()}
+
+
+@torch.no_grad()
+def _total_norm(tensors: list[Tensor]) -> Tensor:
+    """The norm of all tensors together: torch's ``get_total_norm`` for tensors that are all on one device."""
+    return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(tensors))) if tensors else torch.zeros(())
 
 
 def _gradients(parameters: Sequence[nn.Parameter]) -> list[Tensor]:
