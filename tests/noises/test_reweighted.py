@@ -160,19 +160,3 @@ def test_batches_are_drawn_from_all_chains_with_energies_that_are_known(generato
     for batch in batches:
         both = torch.cat([data, batch.x])
         torch.testing.assert_close(noise.energy(both, batch), energy(both).detach())
-
-
-def test_a_move_spends_no_more_than_the_pool_would(generator):
-    """Many chains are copies after such a change, so that many move, each for fewer steps."""
-    data = torch.randn(500, 1, generator=generator)
-    settings = {"start": "reweighted", "pool": 50, "buffer": 1000, "generator": generator}
-    noise = snapshot(Wells(0.5), data, MALA(20), batch=50, **settings)
-    noise.sample(50, data, generator)
-    for step, right in enumerate((0.8, 0.3, 0.75), 1):
-        spent = int(noise.metrics()["energy_gradients"])
-        noise.after_step(Wells(right), step, UNSEEN)
-        noise.sample(50, data, generator)
-        moved = int(noise.metrics()["energy_gradients"]) - spent
-        copies = int(noise.chains.population.copies.sum())
-        assert copies > 100
-        assert moved <= 50 * 20 + 50 * -(-copies // 50)

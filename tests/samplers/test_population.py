@@ -54,7 +54,7 @@ def test_chains_move_until_their_energies_have_half_forgotten(keeps, generator):
         rest = keeps ** int(population.steps)
         fresh = torch.randn(buffer.samples.shape, generator=generator)
         buffer.samples.copy_(rest * buffer.samples + math.sqrt(1 - rest**2) * fresh)
-        population.note_move(buffer, slots, law, int(population.steps))
+        population.note_move(buffer, slots, law)
         numbers.append(int(population.steps))
     wanted = max(1.0, math.log(CORRELATION) / (2 * math.log(keeps)))
     assert numbers[0] == 25
@@ -75,7 +75,7 @@ def test_chains_of_more_dimensions_move_for_longer(generator):
             )
             buffer.samples.copy_(chains.x)
             step_size = chains.step_size
-            population.note_move(buffer, torch.arange(N), law, steps)
+            population.note_move(buffer, torch.arange(N), law)
         found[size] = int(population.steps)
     assert 1 <= found[2] < found[50] < 20
 
@@ -83,5 +83,5 @@ def test_chains_of_more_dimensions_move_for_longer(generator):
 def test_equal_energies_leave_the_number_of_steps(generator):
     buffer, population = a_population(generator)
     population.log_density.zero_()
-    population.note_move(buffer, torch.arange(N), lambda x: torch.zeros(len(x)), 50)
+    population.note_move(buffer, torch.arange(N), lambda x: torch.zeros(len(x)))
     assert population.steps == 50

@@ -76,8 +76,6 @@ class ModelChains(nn.Module):
     def follow(self, energy: nn.Module, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """Give reweighted chains the distribution of a new snapshot ``energy``, and move ``n`` of them or more.
 
-        All together take no more steps than ``n`` chains that take the kernel's number of steps.
-
         Returns:
             All chains ``(capacity, *event)`` and their energies ``(capacity,)``.
         """
@@ -90,10 +88,9 @@ class ModelChains(nn.Module):
                 self._count(moved.step_size, moved.gradients)
             slots = population.choose(n, generator)
             population.restart(buffer, slots, energy, generator)
-            steps = max(1, min(int(population.steps), n * self.kernel.steps // len(slots)))
-            chains = self._move(energy, buffer.samples[slots], steps, generator)
+            chains = self._move(energy, buffer.samples[slots], int(population.steps), generator)
             self.starts.store(chains.x, chains.finite, slots, generator)
-            population.note_move(buffer, slots, energy, steps)
+            population.note_move(buffer, slots, energy)
         return buffer.samples, -self.kernel.temperature * population.log_density
 
     def run(

@@ -102,8 +102,8 @@ class Population(nn.Module):
         self.log_density[slots] = torch.where(accepted, new, old)
 
     @torch.no_grad()
-    def note_move(self, buffer: ReplayBuffer, slots: Tensor, energy: nn.Module, steps: int) -> None:
-        """Learn from chains in ``slots`` ``(n,)``, which took ``steps`` on ``energy``, how many the next move takes.
+    def note_move(self, buffer: ReplayBuffer, slots: Tensor, energy: nn.Module) -> None:
+        """Learn from chains in ``slots`` ``(n,)``, which have moved on ``energy``, how many steps the next move takes.
 
         From one move to the next the number changes by a factor of at most 2.
         """
@@ -115,7 +115,7 @@ class Population(nn.Module):
         if math.isnan(found):  # of equal energies
             return
         wanted = math.log(CORRELATION) / math.log(min(max(found, 0.25), 0.707))
-        self.steps.fill_(min(max(round(wanted * steps), 1), self.kernel.steps))
+        self.steps.fill_(min(max(round(wanted * int(self.steps)), 1), self.kernel.steps))
 
     def _log_density_of(self, energy: nn.Module) -> LogDensity:
         return lambda x: -evaluate(energy, x) / self.kernel.temperature
