@@ -21,10 +21,13 @@ demo: setup
 test: lint types
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-# The site, in docs/_build/html: it runs every example, and fails at a broken link or an undocumented name.
+# The site, in docs/_build/html: it runs every example and the blocks of every page, and compares the values they claim.
+# It fails at a broken link or an undocumented name. Chromium, if it is installed, then opens every page.
 docs: setup
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
+	$(BIN)/pytest -m pages tests/examples/test_pages.py
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/pytest -m site tests/test_site.py
 
 # Sweeps on ray and on dask, which are large: not part of `make test`.
 test-clusters: setup

@@ -26,7 +26,9 @@ suppress_warnings = ["config.cache"]
 html_theme = "furo"
 html_title = f"adance {version}"
 html_copy_source = True  # llms.txt is made of the sources
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["adance.css"]
+pygments_dark_style = "github-dark"
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4

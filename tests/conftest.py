@@ -6,6 +6,7 @@ from hypothesis import settings
 
 from adance.registry import trust_restored
 
+pytest_plugins = ["browser"]
 settings.register_profile("same", derandomize=True)
 settings.load_profile("same")
 
