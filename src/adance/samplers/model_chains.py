@@ -74,9 +74,9 @@ class ModelChains(nn.Module):
                 self.kernel.init(energy, self.starts.buffer.samples[:2])
 
     def follow(self, energy: nn.Module, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """Give reweighted chains the distribution of a new snapshot ``energy``, and move ``n`` of them or more.
+        """Reweight the chains to the distribution of a new snapshot ``energy``, and move at least ``n`` of them.
 
-        All together take no more steps than ``n`` chains that take the kernel's number of steps.
+        The total number of steps is at most ``n`` times the kernel's number of steps, or one for each moved chain.
 
         Returns:
             All chains ``(capacity, *event)`` and their energies ``(capacity,)``.
