@@ -12,7 +12,7 @@ from adance.samplers import MALA, run_chains, summary, to_arviz
 
 
 def energy(x):
-    """A normal distribution of standard deviations 1 and 5; ``(B, 2)``."""
+    """A normal distribution with standard deviations 1 and 5; ``(B, 2)``."""
     return 0.5 * (x / torch.tensor([1.0, 5.0])).square().sum(1)
 
 

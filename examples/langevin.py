@@ -2,9 +2,9 @@
 Five kinds of Langevin chains
 =============================
 
-Adjusted or not, with momentum, annealed: how far is each from the right distribution, which is normal with variance 1?
-At so large a step unadjusted Langevin is too wide by the factor 1/(1 − h/2); MALA is exact; BAOAB, the underdamped one,
-is exact on normal distributions; momentum without noise just descends.
+How far is each chain from its target, a normal distribution with variance 1? At this large a step, unadjusted Langevin
+has a variance that is too large by the factor 1/(1 − h/2). MALA is exact. BAOAB, which is underdamped, is exact for
+normal distributions. Momentum without noise just descends.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 An energy inside a Lightning module
 ===================================
 
-The objective is one call in ``training_step`` and one after the optimizer's step, so that Lightning runs the loop
-(``pip install "adance[lightning]"``). The data are eight normal laws around a circle.
+Lightning runs the training loop (``pip install "adance[lightning]"``). The objective needs one call in
+``training_step`` and one after the optimizer's step. The data are eight Gaussians on a circle.
 """
 
 import lightning
@@ -18,7 +18,7 @@ lightning.seed_everything(0)
 
 
 class EnergyModule(lightning.LightningModule):
-    """Learns an energy by AdaNCE, whose noise is an earlier copy of that energy."""
+    """Trains an energy by AdaNCE, whose noise comes from an earlier copy of the energy."""
 
     def __init__(self, events, batch_size):
         super().__init__()
@@ -40,7 +40,7 @@ class EnergyModule(lightning.LightningModule):
         self.objective.after_step(self.energy, self.global_step, self.out)
 
     def configure_optimizers(self):
-        """Adam, as ``adance train`` has it."""
+        """Adam, with the settings of ``adance train``."""
         return torch.optim.Adam(self.parameters(), lr=2e-3, betas=(0.0, 0.99))
 
 
@@ -56,7 +56,7 @@ trainer.fit(module, loader)
 energy = adance.freeze(module.energy)
 
 # %%
-# Held-out data have lower energies than points from the square around them.
+# Held-out data have lower energies than uniform points from the square around them.
 
 held_out = data.batch(torch.arange(500), "test")
 square = held_out.abs().max() * (2 * torch.rand(500, 2) - 1)

@@ -2,8 +2,8 @@
 Metropolis without gradients
 ============================
 
-A random walk that adapts its steps, and a proposal of your own. The distribution is a banana: x₁ ~ N(0, 1),
-x₂ | x₁ ~ N(x₁², ½²), so that E[x₂] = 1.
+A random walk that adapts its step size, and a proposal of your own. The distribution is banana-shaped:
+x₁ ~ N(0, 1), x₂ | x₁ ~ N(x₁², ½²), so that E[x₂] = 1.
 """
 
 import matplotlib.pyplot as plt

@@ -37,7 +37,7 @@ def test_there_is_one_version():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\]", changelog, re.MULTILINE)
     assert headings[0] == "Unreleased"
-    assert f"To be {found}" in changelog or found in headings
+    assert f"released as {found}" in changelog or found in headings
     kinds = re.findall(r"^### (.+)$", changelog, re.MULTILINE)
     assert set(kinds) <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 

@@ -104,7 +104,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "Any":
-    """Import ``name`` from the room where it lives; ``__version__`` is that of the installed package."""
+    """Import ``name`` from its subpackage; ``__version__`` is the version of the installed package."""
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("adance")
     if name not in _HOME:

@@ -99,7 +99,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
 
 
 def copy_dir(source: Path, path: Path) -> None:
-    """Copy the folder ``source`` to ``path``, unless ``path`` exists.
+    """Copy the folder ``source`` to ``path`` atomically; does nothing if ``path`` exists.
 
     Raises:
         OSError: The copy cannot be written.
@@ -110,7 +110,7 @@ def copy_dir(source: Path, path: Path) -> None:
 
 
 def _to_disk(path: Path) -> None:
-    """Flush a file or folder to disk; Windows flushes only files that are open for writing, and opens no folders."""
+    """Flush a file or folder to disk; Windows cannot open folders, and flushes only files that are open for writing."""
     on_windows = sys.platform == "win32"
     if on_windows and path.is_dir():
         return

@@ -17,7 +17,7 @@ from adance.signals import EndingSignals, Interrupted, handled_by
 
 COMMANDS = {
     "train": "train an energy-based model into a run folder",
-    "doctor": "look for signs in a run's metrics that it does not learn, and say what to change",
+    "doctor": "find likely causes of poor learning in a run's metrics, and say what to change",
     "sample": "draw samples from a run, or inpaint images",
     "evaluate": "evaluate a run: distances of samples from data, likelihood, outlier detection",
     "score": "write each row's energy, and its log-density if the model is normalized",

@@ -208,7 +208,9 @@ def test_a_dead_network_is_said_once_while_it_trains(points, tmp_path, caplog, c
         run = fit(energy, NCE(), points, tmp_path / "run")
     said = [record.getMessage() for record in caplog.records if record.getMessage().startswith("step ")]
     assert len(said) == 1
-    assert said[0].startswith("step 50: dead network: 0.012 of the weights have had a gradient")  # 1 of 81, a bias
+    assert said[0].startswith(
+        "step 50: dead network: 0.012 of the weights have had a nonzero gradient"
+    )  # 1 of 81, a bias
     assert run.diagnose().findings[0].cause == "dead network"
     assert main(["doctor", str(tmp_path / "run")]) == 0
     assert capsys.readouterr().out.startswith("dead network: ")

@@ -102,7 +102,7 @@ def test_a_revision_is_a_branch_or_a_commit(hub, run):
     hub.repositories["ann/digits"]["refs"]["v1"] = first
     for revision in (first, "v1"):
         assert load(f"hf://ann/digits@{revision}").step == 8000
-    with pytest.raises(InputError, match=r"^hf://ann/digits: the repository holds no run of adance: it has no config"):
+    with pytest.raises(InputError, match=r"^hf://ann/digits is not an adance run: the repository has no config"):
         load("hf://ann/digits")
 
 
@@ -137,10 +137,10 @@ def test_a_copy_in_the_cache_opens_without_a_network(hub, run, monkeypatch):
     [
         ("hf://ann/missing", "hf://ann/missing: there is no such repository; if it is private, log in"),
         ("hf://ann/digits@v9", "hf://ann/digits@v9: the repository has no such branch, tag or commit"),
-        ("hf://ann/other", "hf://ann/other: the repository holds no run of adance: it has no config.yaml"),
+        ("hf://ann/other", "hf://ann/other is not an adance run: the repository has no config.yaml"),
         ("hf://ann/broken", "energy and objective and steps"),
-        ("hf://digits", "'hf://digits' is not a run on the hub: use hf://owner/name"),
-        ("hf://ann/digits@", "'hf://ann/digits@' is not a run on the hub"),
+        ("hf://digits", "'hf://digits' is not a run on the Hub: use hf://owner/name"),
+        ("hf://ann/digits@", "'hf://ann/digits@' is not a run on the Hub"),
     ],
 )
 def test_what_is_not_there_is_one_line(hub, run, address, message, capsys):
@@ -169,7 +169,7 @@ def test_no_network_is_one_line(hub, run, monkeypatch, capsys):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # where nothing listens
     assert main(["sample", "hf://ann/digits"]) == 2
     error = capsys.readouterr().err
-    assert "hf://ann/digits: the hub cannot be reached, and its cache has no copy" in error
+    assert "hf://ann/digits: the Hub cannot be reached, and its cache has no copy" in error
     assert len(error.splitlines()) == 1
     with pytest.raises(InputError, match=r"^hf://ann/digits: Connect\w*Error: .*refused"):
         run.push_to_hub("ann/digits")
@@ -179,7 +179,7 @@ def test_a_push_needs_a_login_and_a_plain_name(hub, run, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
     with pytest.raises(InputError, match=r"^hf://ann/digits: .*401"):
         run.push_to_hub("ann/digits")
-    with pytest.raises(InputError, match="names a revision: push to owner/name"):
+    with pytest.raises(InputError, match="has a revision: push to owner/name"):
         run.push_to_hub("ann/digits@v1")
     assert "ann/digits" not in hub.repositories
 
@@ -188,4 +188,4 @@ def test_a_missing_library_is_named():
     code = "import sys; from adance.training.hub import download; sys.modules['huggingface_hub'] = None\n"
     code += "try: download('hf://ann/digits')\nexcept ValueError as error: print(error)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "hf://ann/digits: needs huggingface_hub: pip install 'adance[hub]'\n"
+    assert done.stdout == "hf://ann/digits needs huggingface_hub: pip install 'adance[hub]'\n"

@@ -40,7 +40,7 @@ def open_run(args: Namespace, of_all: str = "") -> Run:
 
 
 def run_path(text: str) -> str:
-    """The run folder that an argument names; a run of the package or of the hub is copied into ``runs`` first.
+    """The run folder that an argument names; a pretrained run or a run on the Hub is first copied into ``runs``.
 
     Raises:
         InputError: There is no such run, or it cannot be copied.

@@ -1,4 +1,4 @@
-"""Binary noise-contrastive estimation whose classifier is kept balanced."""
+"""Binary noise-contrastive estimation with a balanced classifier."""
 
 import math
 
@@ -10,11 +10,11 @@ from adance.numbers import check_real
 
 
 class Balanced(Logistic):
-    """The logistic contrast with a penalty that keeps a model from being too sure of itself (Delaunoy et al. 2022).
+    """The logistic contrast with a penalty against overconfidence (Delaunoy et al. 2022).
 
     With the classifier ``d(x) = σ(r(x) − log ν)`` the penalty is ``λ (E_data[d] + ν E_noise[d] − 1)²``, which is 0 for
-    the right r. Posteriors of a simulator (NRE-A with this contrast is BNRE) then tend to be too wide rather than too
-    narrow. A fitted constant c balances the classifier by itself, so that it leaves nothing to the penalty.
+    the exact r. Posteriors of a simulator (NRE-A with this contrast is BNRE) then tend to be too wide rather than too
+    narrow. A fitted constant c already balances the classifier, so that the penalty has no effect.
 
     Args:
         noises: ν ≥ 1.

@@ -1,4 +1,4 @@
-"""Contrastive neural ratio estimation: which one of K is the datum, or is none of them?"""
+"""Contrastive neural ratio estimation: which of K samples is the datum, if any?"""
 
 import math
 
@@ -11,16 +11,16 @@ from adance.numbers import check_real
 
 
 class RankingOrNone(Contrast):
-    """Ranking with one more class, in which all K are noise (NRE-C; Miller, Weniger and Forré 2022).
+    """Ranking with one more class: all K samples are noise (NRE-C; Miller, Weniger and Forré 2022).
 
-    The loss is ``−E[log(K / (K + γ Σₖ e^{rₖ}))]/(1 + γ)`` over K noise samples and
-    ``−E[log(γ e^{r₀} / (K + γ Σₖ e^{rₖ}))] γ/(1 + γ)`` over the datum, whose r is r₀, among K − 1 of them. Unlike that
-    of :class:`Ranking` it does not ignore constants: the right r is the log-ratio itself, as for
-    :class:`Logistic`, to which it is equal for K = γ = 1, up to the factor ½.
+    The loss is ``−E[log(K / (K + γ Σₖ e^{rₖ}))]/(1 + γ)`` over sets of K noise samples, plus
+    ``−E[log(γ e^{r₀} / (K + γ Σₖ e^{rₖ}))] γ/(1 + γ)`` over sets of a datum, whose r is r₀, and K − 1 noise samples.
+    Unlike the loss of :class:`Ranking`, it does not ignore constants: its minimizer r is the log-ratio itself. For
+    K = γ = 1 it is half the loss of :class:`Logistic`.
 
     Args:
         noises: K ≥ 1.
-        odds: γ > 0, the odds of a set with a datum against one without. Miller et al. use 1.
+        odds: γ > 0, the prior odds that a set contains a datum. Miller et al. use 1.
 
     Raises:
         InputError: ``noises`` is below 1, or ``odds`` is not above 0 or not finite.
@@ -44,7 +44,7 @@ class RankingOrNone(Contrast):
         return (1 - self.share) * none.mean() + self.share * (one + log_k - log_odds - r_data).mean()
 
     def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
-        """By how much the best noise sample is above 0, and the best of all, or 0, above the datum."""
+        """Max-margin: by how much the best noise sample is above 0, and the best of all, or 0, is above the datum."""
         with_datum = torch.cat([d_data[:, None], d_noise[:, 1:]], 1)
         none, one = (d.amax(1).relu() for d in (d_noise, with_datum))
         return (1 - self.share) * none.mean() + self.share * (one - d_data).mean()

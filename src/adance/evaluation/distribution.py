@@ -18,29 +18,29 @@ from adance.samplers.resampling import LogMean, log_mean_exp, resampled_rows
 from adance.training.run import Run
 
 SETTLING_STEPS = 50
-"""Steps that separate samples that were resampled from one chain."""
+"""Steps taken after resampling, so that copies of one chain separate."""
 
 log = logging.getLogger("adance")
 
 
 class EnergyDistribution(Distribution):
-    """``p(x) = exp(−E(x)/T)/Z``, whose log Z is an estimate; made by :func:`as_distribution`.
+    """``p(x) = exp(−E(x)/T)/Z`` with an estimated log Z; made by :func:`as_distribution`.
 
-    ``log_prob`` differs from the exact one by the same error for every x: :attr:`log_z` says how large it may be.
-    Samples are ends of annealed chains, resampled with their weights.
+    The error of ``log_prob`` is the same for every x; :attr:`log_z` has its standard error. Samples are the ends of
+    annealed chains, resampled with their weights.
 
     Args:
-        bridge: From a base to the model.
+        bridge: The distributions between a base and the model.
         event_shape: The shape of one event.
-        schedule: Temperatures of annealed chains.
-        log_z: The estimate.
-        chains: Least number of chains that samples are resampled from.
+        schedule: The annealing schedule.
+        log_z: The estimate of log Z.
+        chains: Minimum number of chains from which samples are resampled.
         generator: Source of the randomness of samples; torch's global generator is not used.
-        validate_args: As in every distribution of torch.
+        validate_args: As for every ``torch.distributions.Distribution``.
 
     Attributes:
-        log_z: Log Z as ``value``, its standard ``error`` in nats, and the ``effective`` number of chains that it rests
-            on. In the mean, the value is below log Z, so that ``log_prob`` is too high.
+        log_z: The estimate of log Z as ``value``, its standard ``error`` in nats, and the ``effective`` number of
+            chains. On average the value is below log Z, so that ``log_prob`` is too high.
     """
 
     arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {}
@@ -85,7 +85,7 @@ class EnergyDistribution(Distribution):
 
     @torch.no_grad()
     def sample(self, sample_shape: torch.Size | list[int] | tuple[int, ...] = ()) -> Tensor:
-        """Samples ``(*sample_shape, *event)``; further calls give other samples."""
+        """Samples ``(*sample_shape, *event)``; each call gives new ones."""
         n = math.prod(sample_shape)
         with eval_mode(self._bridge.model):
             weights, x = anneal_forward(self._bridge, self._schedule, max(n, self._chains), self._generator)
@@ -111,23 +111,23 @@ def as_distribution(
 ) -> EnergyDistribution:
     """A run as a ``torch.distributions.Distribution``, in the units of the model.
 
-    Log Z is estimated by annealed importance sampling (Neal 2001), which takes from seconds to minutes. A warning says
-    so if the estimate cannot be trusted. ``adance evaluate`` has a bracket of log Z, from above too.
+    Log Z is estimated by annealed importance sampling (Neal 2001), which takes seconds to minutes. A warning is logged
+    if the estimate cannot be trusted. For a bracket, which bounds log Z on both sides, use ``adance evaluate``.
 
     Args:
         run: The run.
-        chains: Annealed chains.
-        max_temperatures: Largest number of temperatures.
+        chains: Number of annealed chains.
+        max_temperatures: Maximum number of temperatures.
         seed: Seed of the estimate and of the samples.
-        force: Take ``exp(−E/T)`` for a density even if nothing makes it integrable.
-        validate_args: As in every distribution of torch.
+        force: Treat ``exp(−E/T)`` as the density even if the run has none, for example if nothing makes it integrable.
+        validate_args: As for every ``torch.distributions.Distribution``.
 
     Raises:
-        InputError: The run has no density, for example since its chains are short-run, or ``chains`` is below 2.
+        InputError: The run has no density, for example because its chains are short-run, or ``chains`` is below 2.
     """
     reasons, temperature = "; ".join(why_unnormalized(run)), temperature_of(run)
     if reasons and not force:
-        raise InputError(f"{run.folder.path} has no density: {reasons}; force=True takes exp(−E/T) for one anyway")
+        raise InputError(f"{run.folder.path} has no density: {reasons}; set force=True to use exp(−E/T) anyway")
     if chains < 2:
         raise InputError(f"chains must be at least 2, got {chains}")
     generator = torch.Generator(run.device).manual_seed(seed)
@@ -136,7 +136,9 @@ def as_distribution(
         schedule = plan(bridge, generator=generator, max_temperatures=max_temperatures)
         log_z = log_mean_exp(anneal_forward(bridge, schedule, chains, generator)[0])
     if not schedule.complete:
-        log.warning(f"log Z is not an estimate: {max_temperatures} temperatures did not reach the model")
+        log.warning(
+            f"log Z cannot be trusted: {max_temperatures} temperatures did not reach the model; raise max_temperatures"
+        )
     elif not log_z.effective >= MIN_EFFECTIVE:
-        log.warning(f"log Z is not an estimate: it rests on {log_z.effective:.1f} of {chains} chains")
+        log.warning(f"log Z cannot be trusted: it rests on {log_z.effective:.1f} effective chains; raise chains")
     return EnergyDistribution(bridge, run.event_shape, schedule, log_z, chains, generator, validate_args)

@@ -46,8 +46,8 @@ class Snapshot(Noise):
             in the gradient has fallen to a fifth of its value in the snapshot's first batch; for reweighted chains,
             when their effective share falls below a half; or after 50 steps.
         pool: Chains run at each refresh, from which batches are drawn without repeats until the pool is used up and
-            shuffled again. 0: a fresh batch every step. Reweighted chains all have the snapshot's distribution: batches
-            are drawn from all of them, and at least ``pool`` (or a batch) are moved at a refresh.
+            shuffled again. 0: a fresh batch every step. Reweighted chains all have the snapshot's distribution, so
+            batches are drawn from all of them, and a refresh moves at least ``pool`` of them (a batch if 0).
         snapshots: m ≥ 1; more than one needs a pool.
         last: The step after which K is 1 and the noise is the model itself, if there is one.
 
@@ -141,8 +141,8 @@ class Snapshot(Noise):
     def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
         """The mixture's energies ``(M,)``; those of a pool's samples are computed once for each snapshot.
 
-        They are computed together with data, as the model's are, so that right after a refresh both are bit-identical;
-        those of reweighted chains are known from the reweighting, and equal to rounding.
+        They are computed together with data, as the model's are, so that right after a refresh both are bit-identical.
+        Those of reweighted chains are known from the reweighting, and agree up to rounding.
         """
         taken = sample.taken if isinstance(sample, PoolSample) else None
         if taken is None:

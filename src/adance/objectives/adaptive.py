@@ -193,11 +193,11 @@ class AdaNCE(_Adaptive):
         margin: Fixed δ, in units of energy, instead of the fitted c. By default 0, or 0.01 if ``center`` is off and
             K > 1.
         pool: Number of chains run for each snapshot, from whose ends all batches are drawn; by default
-            ``batch·⌈K/10⌉``. 0 runs fresh chains at every step, as in Algorithm 3.1. Reweighted chains: the least
-            number of chains moved for each snapshot, while batches are drawn from the whole buffer.
+            ``batch·⌈K/10⌉``. 0 runs fresh chains at every step, as in Algorithm 3.1. For reweighted chains,
+            the minimum number of chains moved for each snapshot; batches are drawn from the whole buffer.
         start: Where chains start. By default ``reweighted`` for vectors with exact chains: at each refresh the buffer
             is resampled by how much likelier the new snapshot makes each chain, so that chains follow the model without
-            crossing between its modes (Carbone et al. 2023), and few of them must move. Otherwise ``rejuvenated``: the
+            crossing between its modes (Carbone et al. 2023), and only a few must move. Otherwise ``rejuvenated``: the
             ends of earlier chains, of which a share restarts from noise. See :class:`~adance.samplers.ChainStarts`.
         rejuvenation: R, the share of chains that restart from noise; by default 0.25 for images, 0.02 for vectors. If
             you set it without ``start``, chains start ``rejuvenated``.

@@ -11,11 +11,11 @@ from adance.samplers.resampling import resampled_rows
 
 
 class Resampled(NamedTuple):
-    """Which chains a buffer has after resampling.
+    """The chains of a buffer after resampling.
 
     Attributes:
-        rows: Their rows ``(capacity,)`` among the earlier chains of all processes.
-        copies: Which of them are copies of a chain that is there already ``(capacity,)``.
+        rows: For each, its row among the chains of all processes before resampling, ``(capacity,)``.
+        copies: For each, whether it duplicates another chain that was kept, ``(capacity,)``.
     """
 
     rows: Tensor

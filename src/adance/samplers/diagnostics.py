@@ -12,9 +12,9 @@ from adance.samplers.chains import Chains
 
 
 def to_arviz(chains: Chains | Tensor, energy: Energy | None = None, thin: int = 1) -> Any:
-    """Convert chains to what arviz reads, with the variable ``x`` ``(chain, draw, *event)``.
+    """Convert chains for ArviZ, with the variable ``x`` ``(chain, draw, *event)``.
 
-    That is an xarray ``DataTree`` for arviz 1 and later, and an ``InferenceData`` for earlier versions.
+    The result is an xarray ``DataTree`` for ArviZ 1 and later, and an ``InferenceData`` for earlier versions.
 
     Args:
         chains: What :func:`run_chains` returned with ``record=True``, or positions ``(draws, B, *event)``.

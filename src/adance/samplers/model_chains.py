@@ -74,7 +74,7 @@ class ModelChains(nn.Module):
                 self.kernel.init(energy, self.starts.buffer.samples[:2])
 
     def follow(self, energy: nn.Module, n: int, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """Give reweighted chains the distribution of a new snapshot ``energy``, and move ``n`` of them or more.
+        """Reweight the chains to the distribution of a new snapshot ``energy``, and move at least ``n`` of them.
 
         Returns:
             All chains ``(capacity, *event)`` and their energies ``(capacity,)``.

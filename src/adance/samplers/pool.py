@@ -46,7 +46,7 @@ class Pool(nn.Module):
         return self._size
 
     def fill(self, samples: Tensor, generator: torch.Generator | None, energies: Tensor | None = None) -> None:
-        """Replace the samples by ``samples`` ``(N, *event)``, N ≤ P, and their energies by ``(N,)``, if known."""
+        """Replace the samples by ``samples`` ``(N, *event)``, N ≤ P, with ``energies`` ``(N,)`` if they are known."""
         self._size, self._known = len(samples), 0
         self.samples[: self._size] = samples
         if energies is not None:

@@ -1,8 +1,8 @@
-"""A population of chains that keeps the distribution of a model that changes (Carbone et al. 2023).
+"""A population of chains that follows the distribution of a changing model (Carbone et al. 2023).
 
-At each change the chains are resampled by how much likelier the model has become at each of them. That alone gives them
-the new distribution; so only as many are moved as it takes to keep them different: the copies that resampling made, and
-some others, for about as many steps as the energy of a chain takes to forget its start.
+At each change, chains are resampled with weights by how much likelier the model now makes them. That alone gives them
+the new distribution. So only as many chains are moved as needed to keep them distinct: at least as many as resampling
+made copies, for about as many steps as a chain's energy takes to decorrelate.
 """
 
 import math
@@ -19,17 +19,17 @@ from adance.samplers.rows import where_rows
 from adance.samplers.smc import LogDensity, Moved, log_densities, reweight_and_move
 
 CORRELATION = 0.5
-"""Chains move until the correlation between the energies of starts and ends has about this value."""
+"""Chains move until the correlation between the energies of starts and ends falls to about this value."""
 
 
 class Population(nn.Module):
-    """Keeps a buffer of chains distributed as a model that changes.
+    """Keeps a buffer of chains distributed as a changing model.
 
     Args:
         energy: The model, of which a copy is kept.
         buffer: The chains, drawn from ``start``.
-        start: Their first distribution, from which chains also restart.
-        kernel: The kernel that moves them. Its number of steps is the largest at a time.
+        start: Their initial distribution, from which chains also restart.
+        kernel: The kernel that moves them. Its number of steps is the maximum for one move.
 
     Attributes:
         share: Effective share of the last weights, ``()``.
@@ -72,10 +72,10 @@ class Population(nn.Module):
         return moved
 
     def choose(self, n: int, generator: torch.Generator | None) -> Tensor:
-        """Random slots of the chains to move: ``n``, or the multiple of it that is at least the number of copies.
+        """Random slots of the chains to move: the smallest positive multiple of ``n`` that covers the number of copies.
 
-        Copies are not preferred: they are where the model became likelier, so that moving only them would not keep the
-        distribution.
+        Copies are not preferred: they are where the model makes chains likelier, so that moving only them would change
+        the distribution.
         """
         copies = float(mean_over_ranks(self.copies.sum().float()))
         count = min(len(self.copies), n * max(1, math.ceil(copies / n)))
@@ -85,11 +85,11 @@ class Population(nn.Module):
     def restart(
         self, buffer: ReplayBuffer, slots: Tensor, energy: nn.Module, generator: torch.Generator | None
     ) -> None:
-        """Propose to the chains in ``slots`` ``(n,)`` to restart from a fresh sample x' of the first distribution q.
+        """Propose to restart the chains in ``slots`` ``(n,)`` from fresh samples x' of the initial distribution q.
 
-        x' takes the place of x with probability ``min(1, p(x')q(x) / p(x)q(x'))``, p being the density of ``energy``
-        (independence sampler). It leaves p as it is, costs no gradient, and crosses between modes wherever q covers
-        them.
+        x' replaces x with probability ``min(1, p(x')q(x) / p(x)q(x'))``, where p is the density of ``energy``
+        (an independence sampler). This leaves p invariant, needs no gradients, and lets chains cross between modes that
+        q covers.
         """
         x = buffer.samples[slots]
         fresh = self.start.sample(len(x), generator).to(x.dtype)
@@ -103,16 +103,16 @@ class Population(nn.Module):
 
     @torch.no_grad()
     def note_move(self, buffer: ReplayBuffer, slots: Tensor, energy: nn.Module) -> None:
-        """Learn from chains in ``slots`` ``(n,)``, which have moved on ``energy``, how many steps the next move takes.
+        """Set the number of steps of the next move, from the chains in ``slots`` ``(n,)``, which have just moved.
 
-        From one move to the next the number changes by a factor of at most 2.
+        The number changes by a factor of at most 2 from one move to the next.
         """
         start = self.log_density[slots]
         with eval_mode(energy):
             end = log_densities(self._log_density_of(energy), buffer.samples[slots])
         self.log_density[slots] = end
         found = float(torch.corrcoef(torch.stack([gather(start), gather(end)]).double())[0, 1])
-        if math.isnan(found):  # of equal energies
+        if math.isnan(found):  # all energies are equal
             return
         wanted = math.log(CORRELATION) / math.log(min(max(found, 0.25), 0.707))
         self.steps.fill_(min(max(round(wanted * int(self.steps)), 1), self.kernel.steps))

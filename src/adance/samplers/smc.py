@@ -38,7 +38,7 @@ class Moved(NamedTuple):
         gradients: Energy gradients spent, all chains together.
         step_size: The kernel's step size after adaptation.
         log_density: The new log-density of the chains ``(capacity,)``.
-        copies: Which chains are copies of others, from the last resampling ``(capacity,)``.
+        copies: Whether each chain duplicates another one since the last resampling, ``(capacity,)``.
     """
 
     share: Tensor
@@ -71,7 +71,7 @@ def reweight_and_move(
         kernel: A kernel that leaves ``exp(−E/T)`` invariant for any E, with T above 0.
         generator: Source of randomness.
         step_size: As for :func:`~adance.samplers.run_chains`.
-        known: ``before`` at the chains ``(capacity,)``, if it is known.
+        known: Values of ``before`` at the chains ``(capacity,)``, if they are known.
     """
     done, gradients, share = 0.0, 0, None
 
@@ -103,5 +103,5 @@ def reweight_and_move(
 
 
 def log_densities(density: LogDensity, x: Tensor) -> Tensor:
-    """``density`` of ``x`` ``(B, *event)``, computed for a few rows at a time."""
+    """Log-densities ``(B,)`` of ``x`` ``(B, *event)``, computed for a limited number of rows at a time."""
     return torch.cat([density(part) for part in torch.split(x, ROWS_AT_ONCE)])

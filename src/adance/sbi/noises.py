@@ -27,8 +27,8 @@ class ShuffledNoise(_OnPrior):
     """θ of other simulations: pairs from p(θ)p(x), the noise of neural ratio estimation.
 
     With :class:`~adance.contrasts.Logistic` this is NRE-A (Hermans et al. 2020), with
-    :class:`~adance.contrasts.Ranking` NRE-B (Durkan et al. 2020). The ratio is ``p(x|θ)`` up to a factor of x even if
-    the θ of the simulations are not from the prior.
+    :class:`~adance.contrasts.Ranking` NRE-B (Durkan et al. 2020). The ratio is ``p(x|θ)`` up to a function of x even
+    if the θ of the simulations are not from the prior.
 
     Args:
         rows: u of the simulations ``(N, d)``.

@@ -1,8 +1,8 @@
-"""Maps from standard normal numbers u to parameters θ, so that walls are never reached.
+"""Maps from standard normal u to parameters θ, so that chains never leave the support of the prior.
 
 For a box, ``θ = low + (high − low)·Φ(u)`` with the standard normal distribution function Φ: θ is uniform if u is
-standard normal, and every u is inside. Other distributions have such a map too, so that the base of every posterior is
-standard normal.
+standard normal, and every u maps into the box. Other distributions have such a map too, so that the base of every
+posterior is standard normal.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from torch.distributions.transforms import ComposeTransform, Transform
 from adance.errors import InputError
 
 FARTHEST = 8.0
-"""Values of u are at most this far from 0; a standard normal number is farther with probability 1e-15."""
+"""Values of u are at most this far from 0; a standard normal number is farther away with probability 1e-15."""
 
 
 class NormalMap(ABC):
@@ -91,7 +91,7 @@ class GaussianMap(NormalMap):
 
 
 class QuantileMap(NormalMap):
-    """Independent distributions with a distribution function F and its inverse, ``θ = F⁻¹(Φ(u))``.
+    """Independent distributions with distribution function F and quantile function F⁻¹, ``θ = F⁻¹(Φ(u))``.
 
     Args:
         distribution: The distributions, of batch shape ``(d,)``.
@@ -114,7 +114,7 @@ class QuantileMap(NormalMap):
 
 
 class TransformedMap(NormalMap):
-    """A one-to-one transform of another distribution, such as the exponential of a normal one.
+    """A one-to-one transform of another distribution, such as the exponential of a normal variable.
 
     Args:
         base: The map of that distribution.
@@ -165,8 +165,8 @@ def map_of(distribution: Distribution) -> NormalMap:
     """The map of a distribution of vectors.
 
     Raises:
-        InputError: It is not uniform, normal or multivariate normal, has no ``cdf`` and ``icdf``, and is no one-to-one
-            transform of such a distribution.
+        InputError: It is neither uniform, normal nor multivariate normal, lacks ``cdf`` or ``icdf``, and is not a
+            one-to-one transform of a supported distribution.
     """
     if isinstance(distribution, Independent):
         return map_of(distribution.base_dist)

@@ -1,4 +1,4 @@
-"""The constant of one posterior, by annealed importance sampling between it and a fit to its samples, both ways."""
+"""The normalizing constant of one posterior: annealed importance sampling from a fit to its samples, and back."""
 
 import math
 

@@ -29,7 +29,7 @@ class PosteriorEnergy:
     ``−f`` the log-likelihood up to a function of x. No chains run in training; they sample the posterior at your data.
 
     Args:
-        prior: The distribution of θ from ``torch.distributions``, or a sequence of distributions of its parts; see
+        prior: The distribution of θ, from ``torch.distributions``, or a sequence of distributions of its parts; see
             :class:`~adance.sbi.prior.Prior`.
         noise: ``perturbed``: θ at all scales around the true one (:class:`~adance.sbi.noises.PriorPerturbation`).
             ``shuffled``: θ of other simulations (:class:`~adance.sbi.noises.ShuffledNoise`). ``snapshot``: θ from an

@@ -10,20 +10,20 @@ from adance.errors import InputError
 from adance.sbi.normal_maps import FARTHEST, ProductMap, map_of
 
 PriorLike = Distribution | Sequence[Distribution]
-"""One distribution of the vector θ, or independent ones of its parts in order."""
+"""A distribution of the vector θ, or a sequence of independent distributions of its parts, in order."""
 
 
 class Prior:
     """A prior, its map to normal coordinates, and its density.
 
     Args:
-        distribution: A distribution of vectors from ``torch.distributions`` (or a subclass, as the package ``sbi`` has
-            them), or a sequence of independent ones. A distribution of numbers with the batch shape ``(d,)`` is d
-            independent ones. Known are uniform, normal and multivariate normal distributions, all others that have
-            ``cdf`` and ``icdf``, and one-to-one transforms of these, such as ``LogNormal``.
+        distribution: A distribution of vectors from ``torch.distributions`` (or a subclass, as in the package
+            ``sbi``), or a sequence of independent ones. A univariate distribution with the batch shape ``(d,)`` counts
+            as d independent ones. Supported are uniform, normal and multivariate normal distributions, all others that
+            have ``cdf`` and ``icdf``, and one-to-one transforms of these, such as ``LogNormal``.
 
     Raises:
-        InputError: It is none of these.
+        InputError: The distribution is not supported.
     """
 
     def __init__(self, distribution: PriorLike) -> None:

@@ -61,7 +61,7 @@ class Simulations:
         return cls(prior.to_normal(theta).float(), x.double(), from_prior)
 
     def warn_if_far(self, x: Tensor) -> None:
-        """Warn of data ``(M, p)`` outside the range of the simulations by more than a tenth of its width."""
+        """Warn if data ``(M, p)`` are outside the range of the simulations by more than a tenth of its width."""
         low, high = self.x.aminmax(dim=0)
         margin = 0.1 * (high - low)
         far = ((x < low - margin) | (x > high + margin)).nonzero()
@@ -157,7 +157,7 @@ def fit_posterior(
 
 
 def make_noise(kind: NoiseKind, simulations: Simulations, energy: PosteriorTilt) -> Noise:
-    """The noise of that kind; ``shuffled`` if parameters are not from the prior, as the other kinds assume."""
+    """The noise of that kind; ``shuffled`` if parameters are not from the prior, which the other kinds assume."""
     if kind == "shuffled" or not simulations.from_prior:
         return ShuffledNoise(simulations.u)
     return PosteriorSnapshot(energy) if kind == "snapshot" else PriorPerturbation()

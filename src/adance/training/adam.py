@@ -61,7 +61,7 @@ class FusedAdam:
         torch._foreach_sub_(steps, [masked] * len(steps))
 
     def live(self, count: int) -> int:
-        """How many elements of the first ``count`` parameters have had a gradient: their second moment is above 0."""
+        """Count the elements of the first ``count`` parameters that have had a nonzero gradient (second moment > 0)."""
         return sum(int(second.count_nonzero()) for index, (_, _, second) in self.moments.items() if index < count)
 
     def tensors(self) -> dict[str, Tensor]:

@@ -31,8 +31,9 @@ def find_device(name: str | None) -> torch.device:
 
 
 def make_accelerator(device: str | None, trackers: Sequence[str]) -> Accelerator:
-    """The ``Accelerator`` for the device and the processes; trackers write where
-    :func:`~adance.training.trackers.track_into` says.
+    """The ``Accelerator`` for the device and the processes.
+
+    Trackers write where :func:`~adance.training.trackers.track_into` says.
 
     Raises:
         InputError: The device cannot be used, or a tracker is not installed.

@@ -31,7 +31,7 @@ class DivergenceGuard:
         self.energy_limit = energy_limit
         self.first_bad = torch.zeros((), dtype=torch.int64, device=device)
         self.scales: Tensor | None = None
-        self._limit: tuple[Tensor, Tensor] | None = None  # of which scales, and the limit
+        self._limit: tuple[Tensor, Tensor] | None = None  # the scales, and the limits that follow from them
 
     def watch(self, out: LossOutput, gradient_norm: Tensor, step: int) -> Tensor:
         """1.0 if this step, counted from 1, or an earlier one was bad, else 0.0; on the device."""
@@ -66,7 +66,7 @@ class DivergenceGuard:
         Args:
             bad: The step.
             folder: The run folder, whose last good checkpoint the message names.
-            diagnosis: The checks of the run; the message has the first finding.
+            diagnosis: The result of the checks on the run; the message has the first finding.
         """
         saved = folder.checkpoint_steps()  # none on a machine where no process writes
         good = folder.checkpoint(saved[-1]) if saved else "none on this machine"

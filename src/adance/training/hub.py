@@ -1,4 +1,4 @@
-"""Runs on the Hugging Face hub, as safetensors, JSON and YAML; nothing else is uploaded or downloaded."""
+"""Runs on the Hugging Face Hub, as safetensors, JSON and YAML; nothing else is uploaded or downloaded."""
 
 import os
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from adance.training.run import Run
 
 HUB_PREFIX = "hf://"
-"""Prefix of the address of a run on the hub: ``hf://owner/name`` or ``hf://owner/name@revision``."""
+"""Prefix of the address of a run on the Hub: ``hf://owner/name`` or ``hf://owner/name@revision``."""
 
 CONFIG = "config.yaml"
 FILES = ["README.md", CONFIG, "data.json", "metrics.jsonl", "evaluation.json", PICTURE]
@@ -32,26 +32,26 @@ ADDRESS = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+?)(@(?P<revision>[^@\s]+))?
 
 
 def download(address: str) -> Path:
-    """The folder in the hub's cache with the run at ``address``; without a network, the copy that is already there.
+    """Download the run at ``address`` into the Hub's cache, and return its folder; without a network, the cached copy.
 
     Raises:
-        InputError: The address is not one, ``huggingface_hub`` is not installed, or there is no such run.
+        InputError: The address is malformed, ``huggingface_hub`` is not installed, or the run cannot be downloaded.
     """
     repository, revision = _parse(address)
-    patterns = [*FILES, ".gitattributes"]  # every repository has the last: the library warns if it finds none
+    patterns = [*FILES, ".gitattributes"]  # every repository has the last one; the library warns if no file matches
     options = {"endpoint": _endpoint(), "library_name": "adance", "library_version": version("adance")}
     with _hub(address) as hub:
         folder = Path(hub.snapshot_download(repository, revision=revision, allow_patterns=patterns, **options))
     if not (folder / CONFIG).exists():
-        raise InputError(f"{address}: the repository holds no run of adance: it has no {CONFIG}")
+        raise InputError(f"{address} is not an adance run: the repository has no {CONFIG}")
     return folder
 
 
 def copy_from_hub(address: str, parent: str | Path = "runs") -> Path:
-    """The run folder ``<parent>/hf-<owner>-<name>-<commit>``, which is copied once so that commands can write in it.
+    """Copy a run on the Hub to ``<parent>/hf-<owner>-<name>-<commit>``, unless it is there, and return that folder.
 
     Raises:
-        InputError: As :func:`download`, or the copy cannot be written.
+        InputError: As for :func:`download`, or the copy cannot be written.
     """
     source = download(address)
     path = Path(parent, f"hf-{_parse(address)[0].replace('/', '-')}-{source.name[:8]}")
@@ -63,14 +63,14 @@ def copy_from_hub(address: str, parent: str | Path = "runs") -> Path:
 
 
 def push(run: "Run", repository: str, *, private: bool, license: str) -> str:
-    """Upload a run, see :meth:`adance.Run.push_to_hub`.
+    """Upload a run; see :meth:`adance.Run.push_to_hub`.
 
     Raises:
-        InputError: ``huggingface_hub`` is not installed, or the hub does not accept the run.
+        InputError: ``huggingface_hub`` is not installed, or the upload fails.
     """
     address = f"{HUB_PREFIX}{repository}"
     if _parse(address)[1] is not None:
-        raise InputError(f"{address} names a revision: push to owner/name")
+        raise InputError(f"{address} has a revision: push to owner/name without one")
     with tempfile.TemporaryDirectory() as folder, _hub(address) as hub:
         _collect(run, Path(folder), repository, license)
         api = hub.HfApi(endpoint=_endpoint(), library_name="adance", library_version=version("adance"))
@@ -78,14 +78,14 @@ def push(run: "Run", repository: str, *, private: bool, license: str) -> str:
         done = api.upload_folder(
             repo_id=repository,
             folder_path=folder,
-            delete_patterns=FILES,  # those of a run that was there before, whose steps may differ
+            delete_patterns=FILES,  # removes the files of an earlier run, whose steps may differ
             commit_message=f"Upload a run of {run.step} steps",
         )
         return f"{address}@{done.oid}"
 
 
 def _collect(run: "Run", into: Path, repository: str, license: str) -> None:
-    """Copy what is uploaded of a run, and write its model card."""
+    """Copy the files of a run that are uploaded, and write its model card."""
     held = run.folder
     evaluation, metrics = read_evaluation(held.path)
     current = evaluation.get("step") == run.step and evaluation.get("weights") == run.weights
@@ -105,23 +105,23 @@ def _collect(run: "Run", into: Path, repository: str, license: str) -> None:
 def _parse(address: str) -> tuple[str, str | None]:
     found = ADDRESS.fullmatch(address.removeprefix(HUB_PREFIX))
     if not found:
-        raise InputError(f"{address!r} is not a run on the hub: use hf://owner/name or hf://owner/name@revision")
+        raise InputError(f"{address!r} is not a run on the Hub: use hf://owner/name or hf://owner/name@revision")
     return found["repository"], found["revision"]
 
 
 def _endpoint() -> str | None:
-    """The hub's address if the environment gives one, read at each call; huggingface_hub reads it at its import."""
+    """The Hub's address if the environment sets one, read at each call; huggingface_hub reads it only on import."""
     return os.environ.get("HF_ENDPOINT") or None
 
 
 @contextmanager
 def _hub(address: str) -> Iterator[Any]:
-    """Yield ``huggingface_hub``, and turn its errors into one line."""
+    """Yield ``huggingface_hub``, and turn its errors into one-line errors."""
     try:
         import huggingface_hub as hub
         from huggingface_hub import errors
     except ImportError:
-        raise InputError(f"{address}: needs huggingface_hub: pip install 'adance[hub]'") from None
+        raise InputError(f"{address} needs huggingface_hub: pip install 'adance[hub]'") from None
     try:
         with _no_bars_in_files(hub.utils):
             yield hub
@@ -133,7 +133,7 @@ def _hub(address: str) -> Iterator[Any]:
         advice = "if it is private, log in with: hf auth login"
         raise InputError(f"{address}: there is no such repository; {advice}") from None
     except errors.LocalEntryNotFoundError as error:
-        raise InputError(f"{address}: the hub cannot be reached, and its cache has no copy ({_why(error)})") from None
+        raise InputError(f"{address}: the Hub cannot be reached, and its cache has no copy ({_why(error)})") from None
     except Exception as error:  # the library, its HTTP client and the disk fail in many ways
         raise InputError(f"{address}: {_why(error)}") from None
 
@@ -152,7 +152,7 @@ def _no_bars_in_files(utils: Any) -> Iterator[None]:
 
 
 def _why(error: BaseException) -> str:
-    """The cause of a library's error: its class, and the first line that says something."""
+    """The cause of a library's error: its class, and the first line that is not empty."""
     cause = error.__cause__ or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
     return f"{type(cause).__name__}: {lines[0]}" if lines else type(cause).__name__

@@ -1,4 +1,4 @@
-"""Opening a run: a folder, or a repository of the hub."""
+"""Opening a run: a folder, or a repository on the Hugging Face Hub."""
 
 from pathlib import Path
 from typing import Literal
@@ -30,8 +30,8 @@ def load(
     """Open a run.
 
     Args:
-        folder: The run folder, or ``hf://owner/name`` for a run on the Hugging Face hub (``hf://owner/name@revision``
-            for a branch, a tag or a commit), which is downloaded into the hub's cache.
+        folder: The run folder, or ``hf://owner/name`` for a run on the Hugging Face Hub (``hf://owner/name@revision``
+            for a branch, a tag or a commit), which is downloaded into the Hub's local cache.
         weights: ``average`` for the moving average, ``last`` for the weights themselves; by default the average if
             there is one.
         step: The step of the checkpoint, by default the last; ``best`` for the one whose samples were nearest to data,
@@ -40,7 +40,7 @@ def load(
         energy: An energy of the same architecture, if the config cannot rebuild it.
 
     Raises:
-        InputError: The folder holds no run, or lacks the checkpoint or the weights, or the hub cannot be read.
+        InputError: The folder holds no run, or lacks the checkpoint or the weights, or the run cannot be downloaded.
     """
     if isinstance(folder, str) and folder.startswith(HUB_PREFIX):
         folder = download(folder)

@@ -1,4 +1,4 @@
-"""The model card of a run: the README.md of its repository on the hub."""
+"""The model card of a run: the README.md of its repository on the Hugging Face Hub."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ PICTURE = "samples.png"
 HEAD = """
 # {name}
 
-An energy-based model of {data}, trained with adance: an energy E(x) that is low where data are likely,
+An energy-based model of {data}, trained with adance. Its energy E(x) is low where data are likely:
 p(x) ∝ exp(−E(x)/T).
 """
 
@@ -43,7 +43,7 @@ def model_card(
     Args:
         run: The run.
         repository: ``owner/name``.
-        license: The license of the weights, as the hub abbreviates it.
+        license: The Hub's identifier of the license of the weights.
         metrics: Rows of ``evaluation.json``, each with a name and a value; empty if the run was not evaluated.
         picture: Whether :data:`PICTURE` is in the repository.
     """
@@ -70,8 +70,8 @@ def _own_class(energy: Mapping[str, Any]) -> str:
     if path.startswith("adance."):
         return ""
     return (
-        f"\nThe energy is of the class `{path}`, which is not part of adance. If you trust its module, "
-        f"`adance.trust({path.rpartition('.')[0]!r})` lets adance import it; or pass the energy itself: "
+        f"\nThe class of the energy, `{path}`, is not part of adance. If you trust its module, "
+        f"`adance.trust({path.rpartition('.')[0]!r})` lets adance import it. Or pass the energy itself: "
         "`adance.load(…, energy=…)`.\n"
     )
 

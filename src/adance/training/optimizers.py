@@ -70,7 +70,7 @@ class Optimizers:
 
     @torch.no_grad()
     def metrics(self) -> dict[str, float]:
-        """The root mean square of the energy's weights, and the share of them that have had a gradient."""
+        """The root mean square of the energy's weights, and the share of them that have had a nonzero gradient."""
         count = sum(weight.numel() for weight in self.of_energy)
         if count == 0:
             return {}
@@ -84,7 +84,7 @@ class Optimizers:
 
 @torch.no_grad()
 def _total_norm(tensors: list[Tensor]) -> Tensor:
-    """The norm of all tensors together: torch's ``get_total_norm`` for tensors that are all on one device."""
+    """The joint norm of all tensors, which are on one device; cheaper than torch's ``get_total_norm``."""
     return torch.linalg.vector_norm(torch.stack(torch._foreach_norm(tensors))) if tensors else torch.zeros(())
 
 

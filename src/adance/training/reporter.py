@@ -87,17 +87,17 @@ class Reporter:
         *,
         written: bool = True,
     ) -> None:
-        """Report the metrics of step ``step``, the energies of some rows of either split, and other numbers.
+        """Report the metrics of step ``step``, energies of training and held-out rows, and other numbers.
 
-        Warn of what they point to.
+        Warns about likely causes of poor learning.
 
         Args:
             out: The loss of the step.
             energy: The energy after it.
             step: Optimizer steps done.
             seconds: Seconds that they took.
-            others: Other numbers: those of the optimizer, and the distance of samples if it is measured.
-            written: Whether to write and show them; otherwise they are only looked at.
+            others: Other metrics: those of the optimizer, and the distance of samples if it is measured.
+            written: Whether to write and show the metrics; otherwise they are only checked.
         """
         row = {name: float(value) for name, value in out.metrics.items()}
         train, held_out = self._energies(energy, "train"), self._energies(energy, "test")
@@ -143,7 +143,7 @@ class Reporter:
 
     @torch.no_grad()
     def _energies(self, energy: nn.Module, split: Literal["train", "test"]) -> Tensor:
-        """Energies of some rows of a split, evenly spaced since files are often sorted: the same rows every time."""
+        """Energies of fixed rows of a split, evenly spaced because files are often sorted."""
         data, batch = self.data, self.accelerator.num_processes * self.settings.batch_size
         count = len(data.train if split == "train" else data.test)
         rows = torch.linspace(0, count - 1, min(count, 4 * batch), dtype=torch.float64).round().long()

@@ -221,9 +221,9 @@ class Run:
         return self.folder.read_config()
 
     def diagnose(self) -> Diagnosis:
-        """Look for signs, in the metrics that training logged, that it did not learn as it could.
+        """Find likely causes of poor learning in the metrics that training logged.
 
-        The checks, their signs and what helps are in docs/reading-a-run.md. No data and no weights are needed.
+        The checks and what helps are described in docs/reading-a-run.md. Neither data nor weights are needed.
         """
         return diagnose(self.folder.read_metrics(), self.config)
 
@@ -236,21 +236,21 @@ class Run:
         return data_of(self.config)
 
     def push_to_hub(self, repository: str, *, private: bool = False, license: str = "unknown") -> str:
-        """Upload the run to the Hugging Face hub, with a model card: its config, metrics and the weights of this step.
+        """Upload the run to the Hugging Face Hub: config, metrics, the weights of this step and a model card.
 
-        The repository is created if it does not exist; the files of a run that it holds already are replaced. The
-        state of training is not uploaded. You must be logged in (``hf auth login``, or the variable ``HF_TOKEN``).
+        The repository is created if it does not exist; a run that is already in it is replaced. The training state is
+        not uploaded. You must be logged in (``hf auth login``, or the environment variable ``HF_TOKEN``).
 
         Args:
             repository: ``owner/name``.
-            private: Whether a repository that is created is private.
-            license: The license of the weights, as the hub abbreviates it, such as ``mit``.
+            private: Whether the repository is private, if it is created.
+            license: The Hub's identifier of the license of the weights, such as ``mit``.
 
         Returns:
-            The address of what was uploaded, ``hf://owner/name@commit``, for :func:`adance.load`.
+            The address of the uploaded run, ``hf://owner/name@commit``, for :func:`adance.load`.
 
         Raises:
-            InputError: ``huggingface_hub`` is not installed, or the hub does not accept the run.
+            InputError: ``huggingface_hub`` is not installed, or the upload fails.
         """
         return push(self, repository, private=private, license=license)
 

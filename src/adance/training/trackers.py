@@ -22,15 +22,15 @@ def track_into(accelerator: Accelerator, folder: Path) -> None:
 
 
 def start_trackers(accelerator: Accelerator, folder: Path, config: Mapping[str, Any]) -> None:
-    """Start all trackers, with the name of the run folder and the settings of its config.
+    """Start all trackers, named after the run folder, with the settings of its config.
 
     Raises:
-        InputError: A tracker cannot start, for example because nobody is logged in.
+        InputError: A tracker cannot start, for example because you are not logged in.
     """
     named = {"wandb": {"name": folder.name, "dir": str(folder)}, "mlflow": {"run_name": folder.name}}
     try:
         accelerator.init_trackers(PROJECT, config=hyperparameters(config), init_kwargs=named)
-    except Exception as error:  # every tracker has errors of its own
+    except Exception as error:  # every tracker has its own errors
         names = ", ".join(map(str, accelerator.log_with))
         raise InputError(f"cannot start the tracker {names}: {' '.join(str(error).split())}") from None
 
@@ -38,7 +38,7 @@ def start_trackers(accelerator: Accelerator, folder: Path, config: Mapping[str, 
 def hyperparameters(config: Mapping[str, Any], prefix: str = "") -> dict[str, bool | int | float | str]:
     """The settings of a config as flat names and plain values.
 
-    As on the command line, ``objective.sampler`` is the class of a sampler, ``objective.sampler.steps`` its argument.
+    As on the command line, ``objective.sampler`` is a sampler's class, and ``objective.sampler.steps`` an argument.
     """
     found: dict[str, bool | int | float | str] = {}
     for name, value in config.items():
@@ -53,7 +53,7 @@ def hyperparameters(config: Mapping[str, Any], prefix: str = "") -> dict[str, bo
 
 
 def track_picture(accelerator: Accelerator, path: Path, step: int) -> None:
-    """Pass a picture on to the trackers that are known to take one: TensorBoard, Weights & Biases and MLflow."""
+    """Pass a picture to the trackers that accept one: TensorBoard, Weights & Biases and MLflow."""
     for tracker in accelerator.trackers:
         if tracker.name == "tensorboard":
             tracker.writer.add_image(SAMPLES, _pixels(path), step, dataformats="HWC")

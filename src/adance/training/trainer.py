@@ -51,8 +51,8 @@ class Trainer:
         out: The run folder, which must not hold a run yet; by default the first free
             ``runs/<data>-<objective>-<number>``.
         device: ``cpu`` or ``cuda``; by default a GPU if there is one.
-        trackers: Names of experiment trackers that accelerate knows (``tensorboard``, ``wandb``, ``mlflow``, …), which
-            get settings, metrics and pictures of samples.
+        trackers: Names of experiment trackers that accelerate supports (``tensorboard``, ``wandb``, ``mlflow``, …).
+            They receive settings and metrics; these three also receive pictures of samples.
         allow_batch_norm: Allow batch normalization in the energy.
         show_progress: Show a bar on a terminal; elsewhere log progress at level INFO to the logger ``adance``.
         profile: Measure how the time is spent; see :attr:`profile_table`.
@@ -294,7 +294,7 @@ class Trainer:
             self._save_samples()
 
     def _stop_if_diverged(self, out: LossOutput) -> None:
-        """Stop with a last line of metrics, and with its likeliest cause."""
+        """If a step was bad, log a last line of metrics, and raise the error with the likeliest cause."""
         bad = self.guard.diverged_at()
         if bad is not None:
             others = self.optimizers.metrics() | {"diverged_at": bad}

@@ -1,4 +1,4 @@
-"""An early word that a run is not learning: likely causes, and the settings to change."""
+"""Early warnings that a run is not learning: likely causes, and the settings to change."""
 
 from adance.training.doctor.check import Check
 from adance.training.doctor.diagnose import CHECKS, diagnose

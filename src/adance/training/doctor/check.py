@@ -1,4 +1,4 @@
-"""What a check is: one number of a run, and the bound beyond which it points to a cause."""
+"""A check: one number of a run, and the bound beyond which it points to a cause."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ class Check:
 
     Attributes:
         name: What is checked.
-        rows: The lines that it looks at; none if the run has not logged enough.
-        measure: The number, from these lines.
-        sick: On which side of the bound the number points to the cause.
+        rows: Selects the lines to check; none if the run has not logged enough.
+        measure: Computes the number from these lines.
+        sick: The side of the bound on which the number points to the cause.
         bound: The bound.
         explain: Describes the finding, from the run, the lines and the number.
     """

@@ -1,4 +1,4 @@
-"""All checks of a run."""
+"""Runs all checks on a run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ CHECKS = (START, DEAD, SMALL_STEPS, COVERAGE, REACH, DRIFT, LARGE_STEPS, FLAT, S
 
 
 def diagnose(rows: Sequence[Row], config: Mapping[str, Any]) -> Diagnosis:
-    """Make all checks that the lines ``rows`` of ``metrics.jsonl`` allow.
+    """Run all checks for which ``rows``, the lines of ``metrics.jsonl``, suffice.
 
     Args:
         rows: The lines, in order of their steps.

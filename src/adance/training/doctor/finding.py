@@ -1,4 +1,4 @@
-"""What is wrong with a run, by what sign, and what to change."""
+"""What is wrong with a run, the evidence, and what to change."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,13 +8,13 @@ Severity = Literal[1, 2, 3]
 
 @dataclass(frozen=True)
 class Finding:
-    """A likely cause for which a run does not learn as it could.
+    """A likely cause of poor learning.
 
     Attributes:
         cause: The cause, in a few words.
         evidence: The metrics that point to it, with their values.
         cure: The setting to change, and how.
-        severity: 3: nothing is learned; 2: what is learned is wrong; 1: learning is slow, or will end badly.
+        severity: 3 if nothing is learned, 2 if what is learned is wrong, 1 if learning is slow.
     """
 
     cause: str
@@ -32,10 +32,10 @@ class Diagnosis:
     """The result of all checks on a run.
 
     Attributes:
-        findings: What was found, most likely first.
+        findings: What was found, the likeliest cause first.
         checked: The names of the checks for which the run has logged enough.
         lines: Number of lines that were read.
-        step: The step of the last one, or 0.
+        step: The step of the last line, or 0 without lines.
         is_early: Whether there are too few lines for most checks.
     """
 

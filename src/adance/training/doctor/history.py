@@ -1,4 +1,4 @@
-"""What a run has logged so far, as checks read it."""
+"""What a run has logged so far, as the checks read it."""
 
 import math
 import statistics
@@ -9,16 +9,16 @@ from typing import Any
 Row = Mapping[str, float]
 
 SETTLED = 100
-"""The first step whose metrics say something about a run: earlier ones are those of a network that has just begun."""
+"""The first step whose metrics are informative: before it, the network has hardly been trained."""
 
 RECENT = 10
-"""Lines that describe the present state of a run."""
+"""Number of last lines that describe the present state of a run."""
 
 REFRESHES = 10
-"""Snapshots of the model that chains must have followed before they say something about it."""
+"""Snapshots that the chains must have followed before their metrics are informative."""
 
 FEWEST = 3
-"""Lines that a check needs."""
+"""Minimum number of lines that a check needs."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class History:
     config: Mapping[str, Any]
 
     def settled(self, *names: str) -> list[Row]:
-        """The lines from step 100 on, without that of a divergence, that hold all of ``names``."""
+        """The lines from step 100 on that have all of ``names``, without the line of a divergence."""
         return [
             row
             for row in self.rows
@@ -42,7 +42,7 @@ class History:
         ]
 
     def recent(self, *names: str, fewest: int = FEWEST, since: int = SETTLED) -> list[Row]:
-        """The last ten of them, from step ``since`` on; none if there are fewer than ``fewest``."""
+        """The last ten of the settled lines from step ``since`` on; none if there are fewer than ``fewest``."""
         rows = [row for row in self.settled(*names) if row["step"] >= since]
         return rows[-RECENT:] if len(rows) >= fewest else []
 
@@ -58,7 +58,7 @@ class History:
 
     @property
     def chains_settled(self) -> int:
-        """The step from which on chains have followed enough snapshots of the model."""
+        """The step by which the chains have followed enough snapshots of the model."""
         interval = self.of_objective("interval")
         return max(SETTLED, REFRESHES * interval) if isinstance(interval, int) else SETTLED
 
@@ -68,17 +68,17 @@ class History:
         return str(self.config["objective"].get("class_path", "")).rpartition(".")[2]
 
     def of_objective(self, name: str) -> Any:
-        """An argument of the objective, or ``None`` if it has none of this name."""
+        """An argument of the objective, or ``None`` if there is none of this name."""
         return (self.config["objective"].get("init_args") or {}).get(name)
 
     def of_sampler(self, name: str) -> Any:
-        """An argument of the chains' kernel, or ``None`` if it has none of this name."""
+        """An argument of the chains' kernel, or ``None`` if there is none of this name."""
         sampler = self.of_objective("sampler")
         return (sampler.get("init_args") or {}).get(name) if isinstance(sampler, Mapping) else None
 
 
 def without_gaps(row: Row) -> Row:
-    """The line without its non-finite numbers, as it is read from ``metrics.jsonl``."""
+    """The line without non-finite numbers, as when it is read from ``metrics.jsonl``."""
     return {name: value for name, value in row.items() if math.isfinite(value)}
 
 

@@ -10,20 +10,20 @@ from adance.training.doctor.finding import Finding
 from adance.training.doctor.history import History, Row, median, values
 
 LINES_OF_TREND = 6
-"""Lines that must all move the same way to be a trend."""
+"""Number of lines that must all move in the same direction to be a trend."""
 
 STEADY = 0.7
 """A trend has ended if its second half moves by less than this share of its first half."""
 
 
 def live_share(rows: Rows) -> float:
-    """The share of weights that have had a gradient; 0 if the energy is constant."""
+    """The share of weights that have had a nonzero gradient; 0 if the energy is constant."""
     return rows[-1]["live_weights"] if rows[-1].get("energy_std", 1.0) > 0 else 0.0
 
 
 def _dead(run: History, rows: Rows, share: float) -> Finding:
     last = rows[-1]
-    signs = f"{last['live_weights']:.2g} of the weights have had a gradient"
+    signs = f"{last['live_weights']:.2g} of the weights have had a nonzero gradient"
     if "energy_std" in last:
         signs += f", and the energies of data have a standard deviation of {last['energy_std']:.3g}"
     cure = "start from random weights instead of zeros, and use an activation that lets gradients through, such as silu"
@@ -33,8 +33,8 @@ def _dead(run: History, rows: Rows, share: float) -> Finding:
 def swing(rows: Rows) -> float:
     """How much single steps change the mean energy of data, in standard deviations of their energies.
 
-    It is half the distance between the quartiles of the changes. So neither a single change counts, nor noise that is
-    added to data in training, which shifts all of them by the same amount. It is infinite if training diverged.
+    This is half the interquartile range of the changes. So a single large change does not count, nor does noise that is
+    added to data in training, which shifts all changes by the same amount. It is infinite if training diverged.
     """
     if _diverged_at(rows):
         return math.inf
@@ -54,7 +54,7 @@ def _swings(run: History, rows: Rows, found: float) -> Finding:
     if _diverged_at(rows):
         signs = f"training diverged at step {_diverged_at(rows):.0f}"
     else:
-        signs = f"single steps change the mean energy of data by about {found:.3g} times the spread of their energies"
+        signs = f"single steps change the mean energy of data by about {found:.3g} standard deviations of the energies"
     return Finding("learning rate too large", signs, cure, 3)
 
 
@@ -65,7 +65,7 @@ def relative_step(rows: Rows) -> float:
 
 def _stands_still(run: History, rows: Rows, found: float) -> Finding:
     rate, size = max(values(rows, "learning_rate")), rows[-1]["weight_rms"]
-    signs = f"a step changes a weight by about {rate:.2g}, only {found:.1e} of the weights' size {size:.2g}"
+    signs = f"a step changes a weight by about {rate:.2g}, only {found:.1e} of the weights' root mean square {size:.2g}"
     cure = f"raise lr{_now(run.config.get('lr'))}, for example to {0.01 * size:.0e}"
     return Finding("learning rate too small", signs, cure, 3)
 
@@ -78,12 +78,12 @@ def _after_warmup(run: History) -> Rows:
 
 
 def drift(rows: Rows) -> float:
-    """How fast data move away from 0 or noise from data, in spreads of energies in 100 steps; 0 without a trend."""
+    """How fast energies of data, or their gap to noise, move: standard deviations per 100 steps, 0 without a trend."""
     return max(_speed(rows, values(rows, "energy_train")), _speed(rows, _gaps(rows)))
 
 
 def _gaps(rows: Rows) -> list[float]:
-    """How far noise is above data; 0 without noise."""
+    """Mean energy of noise minus that of data; 0 without noise."""
     return [row.get("energy_noise", row["energy_data"]) - row["energy_data"] for row in rows]
 
 
@@ -101,8 +101,8 @@ def _drifts(run: History, rows: Rows, found: float) -> Finding:
     if _speed(rows, values(rows, "energy_train")) == found:
         signs = f"the mean energy of data is {rows[-1]['energy_train']:.4g}, and still moves"
     else:
-        signs = f"noise is {_gaps(rows)[-1]:.4g} above data, and still moves away"
-    signs += f" by {found:.2g} times the spread of energies in 100 steps"
+        signs = f"the mean energy of noise is {_gaps(rows)[-1]:.4g} above that of data, and the gap still changes"
+    signs += f" by {found:.2g} standard deviations of the energies in 100 steps"
     cure = "set objective.energy_penalty to 0.001, or bound the energy (energy.spectral_norm=true)"
     if run.of_objective("center") is False:
         margin = _now(run.of_objective("margin"))
@@ -111,7 +111,7 @@ def _drifts(run: History, rows: Rows, found: float) -> Finding:
 
 
 def overfit(rows: Rows) -> float:
-    """How far energies of held-out rows are above those of training rows, in standard deviations of the latter."""
+    """How far the energies of held-out rows are above those of training rows, in standard deviations of the latter."""
     gaps = [row["energy_held_out"] - row["energy_train"] for row in rows]
     return statistics.median(
         gap / row["energy_std"] if row["energy_std"] > 0 else 0.0 for gap, row in zip(gaps, rows, strict=True)

@@ -8,20 +8,20 @@ from adance.training.doctor.finding import Finding
 from adance.training.doctor.history import History, Row, median, values
 
 NARROW, WIDE = 0.05, 30.0
-"""Bounds on the spread of the log-ratio."""
+"""Bounds on the standard deviation of the log-ratio."""
 
 DISTINCT = 0.8
-"""An AUC above it: energies distinguish data from noise."""
+"""With an AUC above this, energies distinguish data from noise."""
 
 SHORT = 0.1
 """The gradient must move a chain by more than this, in the units of the model, to matter."""
 
 MIN_ACCEPTANCE = 0.1
-"""A lower acceptance means that chains hardly move."""
+"""With a lower acceptance rate, chains hardly move."""
 
 
 def overlap(rows: Rows) -> float:
-    """The largest 1 − AUC: twice the share of pairs in which noise has a lower energy than data, at most."""
+    """The largest 1 − AUC: the share of pairs in which noise has a lower energy than data, ties counted half."""
     return max(1 - row["auc"] for row in rows)
 
 
@@ -31,15 +31,15 @@ def _fixed_noise(run: History) -> list[Row]:
 
 def _does_not_cover(run: History, rows: Rows, found: float) -> Finding:
     share = median(rows, "effective_sample_share")
-    signs = f"the AUC is {_auc(rows)}, and only {share:.2g} of the noise samples have weight under the model"
-    cure = "use a noise that is close to the data, such as objective.noise=flow, or AdaNCE, which needs none"
+    signs = f"the AUC is {_auc(rows)}, and the effective share of noise samples is {share:.2g}"
+    cure = "use a noise close to the data, such as objective.noise=flow, or AdaNCE, whose noise follows the model"
     if run.objective in ("ACE", "FCE"):
         cure = "raise adversary_lr, so that the noise follows the model"
     return Finding("noise does not cover the data", signs, cure, 3)
 
 
 def overlap_with_chains(rows: Rows) -> float:
-    """The largest 1 − AUC; infinite if the log-ratio is so flat that the model runs away from its chains."""
+    """The largest 1 − AUC; infinite if the log-ratio is so flat that the model outruns its chains."""
     return math.inf if _is_flat(rows) else overlap(rows)
 
 
@@ -49,7 +49,7 @@ def _is_flat(rows: Rows) -> bool:
 
 
 def _spreads(rows: Rows) -> list[float]:
-    """Spreads of the log-ratio; it is exactly 0 if the noise is the model itself."""
+    """Standard deviations of the log-ratio, without those that are exactly 0 because the noise is the model itself."""
     return [row["ratio_std"] for row in rows if row.get("ratio_std", 0.0) > 0]
 
 
@@ -79,7 +79,7 @@ def _cure_of_chains(run: History, rows: Rows, travel: float | None) -> str:
         return f"raise objective.sampler.step_size (now {size:g}) or objective.sampler.steps"
     longer = "raise objective.sampler.steps"
     if isinstance(noise, (int, float)):
-        return f"lower objective.sampler.noise_std (now {noise:g}; images have 0.005), or {longer}"
+        return f"lower objective.sampler.noise_std (now {noise:g}; 0.005 by default for images), or {longer}"
     return f"{longer}, or lower objective.rejuvenation"
 
 
@@ -89,12 +89,12 @@ def _ratio_of_chains(run: History) -> list[Row]:
 
 
 def width(rows: Rows) -> float:
-    """The median spread of the log-ratio."""
+    """The median standard deviation of the log-ratio."""
     return statistics.median(_spreads(rows))
 
 
 def width_if_distinct(rows: Rows) -> float:
-    """The median spread of the log-ratio; infinite if energies do not distinguish data from noise."""
+    """The median standard deviation of the log-ratio; infinite if energies do not distinguish data from noise."""
     return width(rows) if median(rows, "auc") > DISTINCT else math.inf
 
 

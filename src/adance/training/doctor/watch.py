@@ -1,4 +1,4 @@
-"""The checks while a run trains."""
+"""Checks a run while it trains."""
 
 import logging
 
@@ -8,22 +8,22 @@ from adance.training.doctor.history import Row, without_gaps
 from adance.training.run_folder import RunFolder
 
 EARLY = range(50, 201, 50)
-"""Steps at which a run is looked at in any case."""
+"""Steps at which a run is checked even if it logs no line there."""
 
 KEPT = 50
-"""Lines that are kept of the beginning, and of the end: a look takes the same time however long the run is."""
+"""Number of first and of last lines that are kept, so that a check of a long run takes no longer."""
 
 log = logging.getLogger("adance")
 
 
 class Watch:
-    """Looks at every line of metrics, and warns once of each cause.
+    """Checks every line of metrics, and warns once about each cause.
 
     Args:
-        folder: The run folder, whose config is read at the first look.
+        folder: The run folder, whose config is read at the first check.
 
     Attributes:
-        diagnosis: The result of the last look.
+        diagnosis: The result of the last check.
     """
 
     def __init__(self, folder: RunFolder) -> None:
@@ -33,9 +33,9 @@ class Watch:
         self._said: set[str] = set()
 
     def look(self, row: Row) -> None:
-        """Add a line, whose numbers may be non-finite, and make all checks.
+        """Add a line, whose numbers may be non-finite, and run all checks.
 
-        Of the line of a divergence there is no warning: the error says the cause.
+        The line of a divergence gives no warning, because the error names the cause.
         """
         if not self._rows:
             self._config, self._rows = self.folder.read_config(), list(self.folder.read_metrics())
