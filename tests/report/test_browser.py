@@ -35,14 +35,14 @@ def test_the_slider_moves_the_picture_by_keyboard(opened):
     slider = page.find_element(By.ID, "slider")
     at = lambda: get(page, "[frame.src, frame.alt, where.textContent, slider.getAttribute('aria-valuetext')]")  # noqa: E731
     end = at()
-    assert end[2] == "step 56 of 56"
+    assert end[2] == "step 40 of 40"
     slider.send_keys(Keys.ARROW_LEFT)
     before = at()
-    assert before[2] == "step 55 of 56"
+    assert before[2] == "step 39 of 40"
     slider.send_keys(Keys.HOME)
     start = at()
-    assert start[2] == "step 0 of 56"
-    assert start[3].startswith("step 0 of 56, mean energy")
+    assert start[2] == "step 0 of 40"
+    assert start[3].startswith("step 0 of 40, mean energy")
     assert all(len({a, b, c}) == 3 for a, b, c in zip(end, before, start, strict=True))
 
 
@@ -52,10 +52,10 @@ def test_play_runs_to_the_end_and_stills_jump(opened):
 
     page = opened("image")
     page.find_element(By.CSS_SELECTOR, ".film button").click()
-    assert get(page, "where.textContent") == "step 0 of 56"
+    assert get(page, "where.textContent") == "step 0 of 40"
     page.find_element(By.ID, "play").click()
     assert get(page, "play.getAttribute('aria-label')") == "Stop"
-    WebDriverWait(page, 30).until(lambda p: get(p, "where.textContent") == "step 56 of 56")
+    WebDriverWait(page, 30).until(lambda p: get(p, "where.textContent") == "step 40 of 40")
     assert get(page, "play.getAttribute('aria-label')") == "Play from noise"
 
 
