@@ -57,7 +57,7 @@ def folder(monkeypatch, tmp_path):
     for name in ("train", "new", "old"):
         pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"]).to_csv(f"{name}.csv", index=False)
     (tmp_path / "my-pictures").mkdir()
-    for index, pixels in enumerate(rng.integers(0, 256, (20, 8, 8, 3)).astype(np.uint8)):
+    for index, pixels in enumerate(rng.integers(0, 256, (200, 8, 8, 3)).astype(np.uint8)):
         Image.fromarray(pixels).save(f"my-pictures/{index}.png")
     np.savez("new_images.npz", x=rng.integers(0, 17, (5, 8, 8)).astype(np.uint8))
     before = set(sys.modules)
@@ -89,18 +89,18 @@ def show(page, folder, full):
             assert main(command.split()) == 0
     ran = values = 0
     for kind, text in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")):
-        if not full and (opens_missing_run(text) or (kind == "console" and page not in COMMANDS_ARE_QUICK)):
-            continue
-        ran += 1
         short = STEPS.sub(r"\g<1>20", text)
         module = re.match(r"# (\w+\.py)\n", text)
-        if module:
+        if kind == "console":
+            commands, compared = run_commands(text, full) if full or page in COMMANDS_ARE_QUICK else (0, 0)
+            ran, values = ran + bool(commands), values + compared
+        elif module:
             (folder / module[1]).write_text(short, encoding="utf-8")
-        elif kind == "python":
+            ran += 1
+        elif full or not opens_missing_run(text):
             source = text if full and has_value(text) else short
             values += run_block(source, values=source == text)
-        else:
-            values += run_commands(text, full)
+            ran += 1
     return ran, values
 
 
@@ -111,13 +111,13 @@ def opens_missing_run(text):
 
 
 def run_commands(block, full):
-    """Run the ``adance …`` commands of a block in this process; returns the number of values compared.
+    """Run the ``adance …`` commands of a block in this process; returns the numbers of commands and of values.
 
     Training has 20 steps, if the page shows no output that depends on the number.
     """
     entries = [entry.partition("\n") for entry in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
     short = not (full and any(output.strip() for _, _, output in entries))
-    values = 0
+    ran = values = 0
     for line, _, output in entries:
         program, *argv = shlex.split(line, comments=True)
         if program != "adance" or NOT_HERE.search(line):
@@ -132,4 +132,5 @@ def run_commands(block, full):
             Path(target).write_text(printed.getvalue(), encoding="utf-8")
         if output.strip() and not short:
             values += compare_output(printed.getvalue(), output)
-    return values
+        ran += 1
+    return ran, values
