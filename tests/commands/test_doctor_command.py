@@ -75,3 +75,12 @@ def test_what_is_no_run_is_refused(adance, tmp_path):
         assert answer.error == f"adance doctor: error: {path} is not a run folder: it has no config.yaml\n"
     assert adance("doctor", "pretrained:nothing").status == 2
     assert adance("doctor").status == 2
+
+
+def test_numbers_that_no_float_holds_count_as_missing(trained_run, adance):
+    sound = {"energy_data": 1.0, "energy_held_out": 1.0, "ratio_std": 1.0, "auc": 0.5, "live_weights": 1.0}
+    rows = [{"step": step, "energy_train": 10**400, "energy_std": float("nan"), **sound} for step in (100, 200, 300)]
+    (trained_run / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    answer = adance("doctor", "run")
+    assert (answer.status, answer.error) == (0, "")
+    assert answer.out == "nothing found in 3 lines of metrics up to step 300; checked: gradients\n"

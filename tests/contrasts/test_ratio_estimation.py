@@ -90,3 +90,17 @@ def test_arguments_are_checked():
             make()
     with pytest.raises(InputError, match="strength"):
         Balanced(1, -1.0)
+
+
+@pytest.mark.parametrize("odds", [1e-200, 1e20, 1e200])
+def test_extreme_odds_keep_the_curvature(odds):
+    small = min(odds, 1 / odds)  # γ/(1 + γ)²
+    assert RankingOrNone(1, odds=odds).curvature == pytest.approx(small)
+    assert RankingOrNone(2, odds=odds).curvature == pytest.approx(min(odds, 0.5))
+
+
+@pytest.mark.parametrize("noises", [0, 2.5, True, "3"])
+def test_a_part_of_a_noise_sample_is_refused(noises):
+    for contrast in (RankingOrNone, Balanced):
+        with pytest.raises(InputError, match="needs at least one noise sample per datum"):
+            contrast(noises)

@@ -122,7 +122,7 @@ def test_runs_without_a_density_are_refused(run):
     short = run_of(run.energy, (3,), Langevin(steps=5, step_size=1.0, noise_std=0.005), mean=[0.0] * 3, std=[1.0] * 3)
     with pytest.raises(InputError, match="a-run has no density: its chains are short-run, at temperature"):
         as_distribution(short)
-    with pytest.raises(InputError, match="chains must be at least 2, got 1"):
+    with pytest.raises(InputError, match="chains must be a whole number of at least 2, got 1"):
         as_distribution(run, chains=1)
 
 
@@ -139,3 +139,10 @@ def test_it_serves_where_torch_wants_a_distribution(found, exact):
     ratio = found.log_prob(x) - wide.log_prob(x)
     tolerance = 5 * float(ratio.std()) / math.sqrt(len(x)) + 4 * found.log_z.error
     assert float(ratio.mean()) == pytest.approx(float(kl_divergence(exact, wide)), abs=tolerance)
+
+
+def test_values_of_any_type_and_number(found):
+    x = torch.tensor([[1.0, -2.0, 0.5], [0.0, 1.0, 2.0]])
+    torch.testing.assert_close(found.log_prob(x.double()), found.log_prob(x), rtol=0, atol=0)
+    for shape in ((0,), (2, 0)):
+        assert found.log_prob(found.sample(shape)).shape == shape

@@ -4,14 +4,19 @@ import pytest
 import torch
 from torch.distributions import (
     Beta,
+    Cauchy,
     Exponential,
+    HalfCauchy,
     HalfNormal,
     Independent,
+    Laplace,
+    LogisticNormal,
     LogNormal,
     MultivariateNormal,
     Normal,
     TransformedDistribution,
     Uniform,
+    Weibull,
 )
 from torch.distributions.transforms import AffineTransform
 
@@ -89,3 +94,29 @@ def test_a_prior_that_is_not_known_is_an_error(distribution, message):
 def test_theta_of_another_width_is_an_error():
     with pytest.raises(InputError, match=r"theta must have shape \(N, 2\)"):
         Prior(BOX).log_prob(torch.zeros(3, 1))
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [HalfNormal(2.0), Exponential(3.0), Laplace(0.0, 1.0), HalfCauchy(1.0), Cauchy(0.0, 1.0), Weibull(1.0, 2.0)],
+    ids=lambda distribution: type(distribution).__name__,
+)
+def test_quantiles_far_out_are_finite_and_rise(distribution):
+    prior, u = Prior(distribution), torch.tensor([[-8.0], [-6.0], [0.0], [5.0], [6.0], [7.0], [8.0]])
+    theta = prior.to_theta(u)
+    assert theta.isfinite().all()
+    assert (theta.diff(dim=0) > 0).all()
+    assert prior.log_prob(theta).isfinite().all()
+
+
+def test_values_that_an_inner_transform_cannot_give_are_outside():
+    """Weibull is a power: the square of a negative number is not its inverse."""
+    prior = Prior(Weibull(1.0, 2.0))
+    assert prior.log_prob(torch.tensor([[-1.0]])).tolist() == [-math.inf]
+    with pytest.raises(InputError, match="outside the prior's support"):
+        prior.to_normal(torch.tensor([[-1.0]]))
+
+
+def test_a_transform_to_another_number_of_coordinates_is_refused():
+    with pytest.raises(InputError, match="the prior LogisticNormal has no quantile function"):
+        Prior(LogisticNormal(torch.zeros(1), torch.ones(1)))

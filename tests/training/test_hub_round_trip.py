@@ -189,3 +189,11 @@ def test_a_missing_library_is_named():
     code += "try: download('hf://ann/digits')\nexcept ValueError as error: print(error)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "hf://ann/digits needs huggingface_hub: pip install 'adance[hub]'\n"
+
+
+def test_a_new_process_reaches_the_hub(tmp_path):
+    code = "from adance.training.hub import download\ntry: download('hf://ann/digits')\n"
+    code += "except ValueError as error: print(error)"
+    env = {**os.environ, "HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)}  # where nothing listens
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert done.stdout.startswith("hf://ann/digits: the Hub cannot be reached, and its cache has no copy")

@@ -152,3 +152,9 @@ def test_a_broken_description_of_the_data_is_bad_input(tmp_path, text):
     (tmp_path / "data.json").write_text(text)
     with pytest.raises(InputError, match=r"data\.json"):
         RunFolder(tmp_path).read_data_description()
+
+
+def test_only_folders_named_by_a_number_are_checkpoints(tmp_path):
+    for name in ("00000005", "²", "5a", ".00000006.part"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    assert RunFolder(tmp_path).checkpoint_steps() == [5]

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from adance.configurable import Configurable
 from adance.errors import InputError
+from adance.numbers import is_whole
 
 
 class Contrast(Configurable, ABC):
@@ -15,7 +16,7 @@ class Contrast(Configurable, ABC):
         noises: Noise samples for each datum.
 
     Raises:
-        InputError: ``noises`` is below 1.
+        InputError: ``noises`` is no whole number of at least 1.
     """
 
     noises: int = 1
@@ -35,8 +36,8 @@ class Contrast(Configurable, ABC):
     """Whether the gradient does not depend on the noise's energy: then it is not computed, and r is −E."""
 
     def __init__(self, noises: int = 1) -> None:
-        if noises < 1:
-            raise InputError(f"{type(self).__name__} needs at least one noise sample per datum, got noises={noises}")
+        if not (is_whole(noises) and noises >= 1):
+            raise InputError(f"{type(self).__name__} needs at least one noise sample per datum, got noises={noises!r}")
         self.noises = noises
 
     @abstractmethod

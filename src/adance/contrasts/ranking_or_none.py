@@ -33,18 +33,18 @@ class RankingOrNone(Contrast):
         check_real("odds", odds)
         if odds <= 0:
             raise InputError(f"odds must be above 0, got {odds}")
-        self.odds, self.share = odds, odds / (1 + odds)
-        self.curvature = self.share * (1 - self.share / noises)
+        self.odds, self.share, self.rest = odds, odds / (1 + odds), 1 / (1 + odds)
+        self.curvature = self.share * (noises - 1 + self.rest) / noises
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The loss from log-ratios on data ``(B,)`` and on noise ``(B, K)``."""
         log_odds, log_k = math.log(self.odds), math.log(self.noises)
         with_datum = torch.cat([r_data[:, None], r_noise[:, 1:]], 1)
         none, one = (torch.nn.functional.softplus(log_odds + r.logsumexp(1) - log_k) for r in (r_noise, with_datum))
-        return (1 - self.share) * none.mean() + self.share * (one + log_k - log_odds - r_data).mean()
+        return self.rest * none.mean() + self.share * (one + log_k - log_odds - r_data).mean()
 
     def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """Max-margin: by how much the best noise sample is above 0, and the best of all, or 0, is above the datum."""
         with_datum = torch.cat([d_data[:, None], d_noise[:, 1:]], 1)
         none, one = (d.amax(1).relu() for d in (d_noise, with_datum))
-        return (1 - self.share) * none.mean() + self.share * (one - d_data).mean()
+        return self.rest * none.mean() + self.share * (one - d_data).mean()

@@ -13,6 +13,7 @@ from adance.errors import InputError
 from adance.evaluation.ais import Bridge, Schedule, anneal_forward, plan
 from adance.evaluation.log_z import MIN_EFFECTIVE
 from adance.evaluation.normalizable import density_base, temperature_of, why_unnormalized
+from adance.numbers import check_count
 from adance.samplers.chains import run_chains
 from adance.samplers.resampling import LogMean, log_mean_exp, resampled_rows
 from adance.training.run import Run
@@ -36,6 +37,7 @@ class EnergyDistribution(Distribution):
         log_z: The estimate of log Z.
         chains: Minimum number of chains from which samples are resampled.
         generator: Source of the randomness of samples; torch's global generator is not used.
+        dtype: The floating-point type of the model.
         validate_args: As for every ``torch.distributions.Distribution``.
 
     Attributes:
@@ -53,10 +55,12 @@ class EnergyDistribution(Distribution):
         log_z: LogMean,
         chains: int,
         generator: torch.Generator,
+        dtype: torch.dtype = torch.float32,
         validate_args: bool | None = None,
     ) -> None:
         self.log_z = log_z
-        self._bridge, self._schedule, self._chains, self._generator = bridge, schedule, chains, generator
+        self._bridge, self._schedule, self._chains = bridge, schedule, chains
+        self._generator, self._dtype = generator, dtype
         super().__init__(event_shape=torch.Size(event_shape), validate_args=validate_args)
 
     @property
@@ -70,11 +74,11 @@ class EnergyDistribution(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """Estimated log-densities ``(*batch)`` of ``value`` ``(*batch, *event)``, −∞ outside the support.
 
-        The gradient in ``value`` is that of ``−E/T``, which is exact.
+        Values may have any type. The gradient in ``value`` is that of ``−E/T``, which is exact.
         """
-        if self._validate_args:
+        if self._validate_args and value.numel() > 0:  # torch cannot check no values
             self._validate_sample(value)
-        rows = value.reshape(-1, *self.event_shape)
+        rows = value.reshape(-1, *self.event_shape).to(self._dtype)
         with eval_mode(self._bridge.model):
             found = -evaluate(self._bridge.model, rows) / self._bridge.temperature - self.log_z.value
         if self._bridge.box is not None:
@@ -128,8 +132,7 @@ def as_distribution(
     reasons, temperature = "; ".join(why_unnormalized(run)), temperature_of(run)
     if reasons and not force:
         raise InputError(f"{run.folder.path} has no density: {reasons}; set force=True to use exp(−E/T) anyway")
-    if chains < 2:
-        raise InputError(f"chains must be at least 2, got {chains}")
+    check_count("chains", chains, 2)
     generator = torch.Generator(run.device).manual_seed(seed)
     bridge = Bridge(run.energy, density_base(run), temperature)
     with eval_mode(run.energy):
@@ -141,4 +144,4 @@ def as_distribution(
         )
     elif not log_z.effective >= MIN_EFFECTIVE:
         log.warning(f"log Z cannot be trusted: it rests on {log_z.effective:.1f} effective chains; raise chains")
-    return EnergyDistribution(bridge, run.event_shape, schedule, log_z, chains, generator, validate_args)
+    return EnergyDistribution(bridge, run.event_shape, schedule, log_z, chains, generator, run.dtype, validate_args)

@@ -62,7 +62,7 @@ def run_context(folder: Path, *, seed: int = 0, device: str = "cpu") -> dict[str
 
 def sample_pictures(folder: Path) -> list[Path]:
     """The pictures of samples that training saved, in order of their steps."""
-    return sorted(path for path in (folder / "samples").glob("*.png") if path.stem.isdigit())
+    return sorted(path for path in (folder / "samples").glob("*.png") if path.stem.isdecimal())
 
 
 def _evenly(run: Run) -> list[Path]:

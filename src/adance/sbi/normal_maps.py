@@ -102,15 +102,17 @@ class QuantileMap(NormalMap):
         self.bounded = torch.zeros(distribution.batch_shape, dtype=torch.bool)
 
     def to_theta(self, u: Tensor) -> Tensor:
-        """θ."""
-        return self.distribution.icdf(torch.special.ndtr(u))
+        """θ, by way of float64: in float32, Φ is 1 from u = 5.5 on, where F⁻¹ is infinite or has the wrong sign."""
+        share = torch.special.ndtr(u.double().clamp(-FARTHEST, FARTHEST))
+        return self.distribution.icdf(share).to(u.dtype)
 
     def to_normal(self, theta: Tensor) -> Tensor:
         """u; NaN outside the support."""
         assert self.distribution.support is not None
+        theta = theta.double()
         inside = self.distribution.support.check(theta)  # type: ignore[no-untyped-call]
         safe = torch.where(inside, theta, self.distribution.icdf(torch.full_like(theta, 0.5)))
-        return torch.where(inside, _quantile(self.distribution.cdf(safe).double()), torch.nan)
+        return torch.where(inside, _quantile(self.distribution.cdf(safe)), torch.nan)
 
 
 class TransformedMap(NormalMap):
@@ -178,8 +180,12 @@ def map_of(distribution: Distribution) -> NormalMap:
         return GaussianMap(distribution.loc, distribution.scale_tril)
     if isinstance(distribution, TransformedDistribution):
         transform = ComposeTransform(distribution.transforms)
-        if transform.bijective:
-            return TransformedMap(map_of(distribution.base_dist), transform)
+        before, after = (d.batch_shape + d.event_shape for d in (distribution.base_dist, distribution))
+        if transform.bijective and before == after:
+            found = map_of(distribution.base_dist)
+            for part in distribution.transforms:  # one by one, since each has values that it cannot give
+                found = TransformedMap(found, part)
+            return found
     try:
         distribution.cdf(distribution.icdf(torch.full(distribution.batch_shape, 0.5)))
     except NotImplementedError:

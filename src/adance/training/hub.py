@@ -119,11 +119,11 @@ def _hub(address: str) -> Iterator[Any]:
     """Yield ``huggingface_hub``, and turn its errors into one-line errors."""
     try:
         import huggingface_hub as hub
-        from huggingface_hub import errors
+        from huggingface_hub import errors, utils  # attributes of the library only once they are imported
     except ImportError:
         raise InputError(f"{address} needs huggingface_hub: pip install 'adance[hub]'") from None
     try:
-        with _no_bars_in_files(hub.utils):
+        with _no_bars_in_files(utils):
             yield hub
     except InputError:
         raise

@@ -172,7 +172,7 @@ class RunFolder:
         """Steps of all checkpoints, in order."""
         # unlike glob, this fails if the folder cannot be read: training would start again
         names = os.listdir(self.checkpoints) if self.checkpoints.exists() else []
-        return sorted(int(name) for name in names if name.isdigit())
+        return sorted(int(name) for name in names if name.isdecimal())  # not of "²", which is a digit
 
     def append_metrics(self, row: dict[str, float]) -> None:
         """Add a line to ``metrics.jsonl``; non-finite numbers, which JSON lacks, become null."""
@@ -181,9 +181,12 @@ class RunFolder:
             file.write(with_checksum(line))
 
     def read_metrics(self) -> list[dict[str, float]]:
-        """The lines of ``metrics.jsonl``, without nulls, damaged lines and a truncated last line."""
+        """The lines of ``metrics.jsonl``, without nulls, damaged lines and a truncated last line.
+
+        Numbers that JSON lacks, and those too large for a float, count as nulls; training writes neither.
+        """
         rows = self._metrics_rows()
-        return [{name: value for name, value in row.items() if value is not None} for row in rows]
+        return [{name: value for name, value in row.items() if _is_finite(value)} for row in rows]
 
     def distances(self) -> dict[int, float]:
         """The distance of samples from data at each step at which it was measured, in order."""
@@ -224,6 +227,13 @@ class RunFolder:
         if (damaged := whole - len(kept)) > 0:
             log.warning(f"{self.metrics}: left out {damaged} damaged line{'s' * (damaged > 1)}")
         return kept
+
+
+def _is_finite(value: float | None) -> bool:
+    try:
+        return value is not None and math.isfinite(value)
+    except OverflowError:  # an integer too large for a float
+        return False
 
 
 def _json_object(line: bytes) -> dict[str, Any]:
