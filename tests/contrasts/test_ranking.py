@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from adance.contrasts import Conditional, Ranking
+from adance.contrasts import Balanced, Conditional, Ranking, RankingOrNone
 from adance.errors import InputError
 
 RHO = (0.5, 0.2, 0.2, 0.1)
@@ -35,7 +35,13 @@ def test_a_constant_in_the_ratio_cancels(contrast, generator):
     assert contrast.ignores_constant
 
 
-@pytest.mark.parametrize("contrast", [Ranking(1), Ranking(5), Ranking(3, RHO), Conditional(1), Conditional(4)])
+@pytest.mark.parametrize(
+    "contrast",
+    [
+        *(Ranking(1), Ranking(5), Ranking(3, RHO), Conditional(1), Conditional(4)),
+        *(RankingOrNone(1), RankingOrNone(5, 2.0), Balanced(), Balanced(3, 7.0)),
+    ],
+)
 def test_at_ratio_zero_the_gradient_is_the_curvature_times_the_likelihood_s(contrast):
     data = torch.zeros(4, dtype=torch.float64, requires_grad=True)
     noise = torch.zeros(4, contrast.noises, dtype=torch.float64, requires_grad=True)
