@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate.utils import broadcast_object_list
 from torch import Tensor, nn
 
 from adance.data.dataset import Dataset
@@ -299,7 +300,8 @@ class Trainer:
         if bad is not None:
             others = self.optimizers.metrics() | {"diverged_at": bad}
             self.reporter.log(out, self.energy, self.step, self.state.seconds, others)
-            raise self.guard.error(bad, self.folder, self.reporter.watch.diagnosis)
+            (diagnosis,) = broadcast_object_list([self.reporter.watch.diagnosis])  # only the main process looks
+            raise self.guard.error(bad, self.folder, diagnosis)
 
     def _distance(self) -> dict[str, float]:
         with self.profile.part("evaluation"):
