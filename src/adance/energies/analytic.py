@@ -118,11 +118,7 @@ class GaussianBase(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Energies ``(B,)`` of ``x`` ``(B, *event)``."""
-        return self.of_standardized(self.standardize(x))
-
-    def of_standardized(self, z: Tensor) -> Tensor:
-        """Energies ``(B,)`` of ``z = (x − μ)/s`` ``(B, *event)``."""
-        return 0.5 * z.square().flatten(1).sum(1)
+        return 0.5 * self.standardize(x).square().flatten(1).sum(1)
 
     def standardize(self, x: Tensor) -> Tensor:
         """``(x − μ)/s``."""

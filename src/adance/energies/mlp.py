@@ -74,8 +74,7 @@ class MLP(Configurable, nn.Module):
         """Energies ``(B,)`` of ``x`` ``(B, *event)``."""
         if self.base is None:
             return self.net(x).squeeze(1)  # type: ignore[no-any-return]
-        z = self.base.standardize(x)
-        return self.net(z).squeeze(1) + self.base.of_standardized(z)  # type: ignore[no-any-return]
+        return self.net(self.base.standardize(x)).squeeze(1) + self.base(x)  # type: ignore[no-any-return]
 
     def fit_base(self, x: Tensor) -> None:
         """Set the base's center and scale from data ``(B, *event)``; does nothing without a base."""

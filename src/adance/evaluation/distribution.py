@@ -75,7 +75,15 @@ class EnergyDistribution(Distribution):
         """Estimated log-densities ``(*batch)`` of ``value`` ``(*batch, *event)``, −∞ outside the support.
 
         Values may have any type. The gradient in ``value`` is that of ``−E/T``, which is exact.
+
+        Raises:
+            InputError: The shape does not end with the event's.
         """
+        if value.shape[max(0, value.dim() - len(self.event_shape)) :] != self.event_shape:
+            raise InputError(
+                f"the shape of values must end with the event's shape {tuple(self.event_shape)}, got "
+                f"{tuple(value.shape)}"
+            )
         if self._validate_args and value.numel() > 0:  # torch cannot check no values
             self._validate_sample(value)
         rows = value.reshape(-1, *self.event_shape).to(self._dtype)
