@@ -49,6 +49,20 @@ def test_what_changes_nothing_is_told_of(settings, recwarn):
         speed.chain_options(plan, energy, x, Settings(**settings))
 
 
+@pytest.mark.parametrize("start", ["reweighted", "persistent"])
+def test_chains_are_not_compiled_if_their_numbers_differ_at_each_run(start):
+    x, energy = torch.zeros(128, 2), MLP((2,))
+    plan = AdaNCE(start=start).chain_plan(Setting((2,), 128))
+    assert speed.chain_options(plan, energy, x, Settings(steps=1_000_000)).compile == (start == "persistent")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        options = speed.chain_options(plan, energy, x, Settings(compile="on"))
+    assert options.compile == (start == "persistent")
+    assert ["reweighted chains are not compiled" in str(each.message) for each in caught] == [True] * (
+        not options.compile
+    )
+
+
 def test_there_is_no_other_choice():
     with pytest.raises(InputError, match="compile must be auto, on or off, got 'bogus'"):
         speed.decide_compile("bogus", Langevin(), MLP((2,)), torch.randn(4, 2), 10, 4)

@@ -87,12 +87,14 @@ class ChainPlan:
         rows: Chains that run at a time.
         interval: Optimizer steps between runs.
         runs: Mean number of runs that chains have taken since noise, or ``None``.
+        alike: Whether all runs have the same numbers of chains and steps, so that one compiled program serves them.
     """
 
     kernel: Kernel
     rows: int
     interval: int
     runs: float | None
+    alike: bool = True
 
 
 class Recipe(Configurable, ABC):

@@ -41,7 +41,7 @@ class SnapshotRecipe:
         """The chains in training."""
         every = longest_interval(self.interval) if self.pool else 1
         runs = runs_since_noise(self.start, self.rejuvenation)
-        return ChainPlan(self.sampler, self.pool or setting.batch_size, every, runs)
+        return ChainPlan(self.sampler, self.pool or setting.batch_size, every, runs, self.start != "reweighted")
 
     def with_steps(self, steps: int) -> "SnapshotRecipe":
         """The same recipe with chains of ``steps`` steps."""

@@ -59,7 +59,12 @@ def chain_options(
             warnings.warn("the objective runs no chains: compile and chain_dtype have no effect", stacklevel=4)
         return ChainOptions()
     steps = settings.steps * plan.kernel.steps / plan.interval
-    compiled = decide_compile(settings.compile, plan.kernel, energy, x, steps, plan.rows)
+    compiled = plan.alike and decide_compile(settings.compile, plan.kernel, energy, x, steps, plan.rows)
+    if settings.compile in ("on", True) and not plan.alike:
+        warnings.warn(
+            "reweighted chains are not compiled: how many move, and how far, differs from one refresh to the next",
+            stacklevel=4,
+        )
     dtype = _dtype(settings.chain_dtype, plan.kernel, compiled, x)
     log.debug(
         "chains of %s: %s, in %s", type(plan.kernel).__name__, "compiled" if compiled else "eager", dtype or x.dtype
