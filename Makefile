@@ -25,7 +25,7 @@ test: lint types
 # It fails at a broken link or an undocumented name. Chromium, if it is installed, then opens every page.
 docs: setup
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs]'
-	$(BIN)/pytest -m pages tests/examples/test_pages.py
+	$(BIN)/pytest -m pages tests/examples/test_pages.py tests/training/test_hub_round_trip.py
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 	$(BIN)/pytest -m site tests/test_site.py
 

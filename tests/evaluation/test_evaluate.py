@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,9 @@ from adance.evaluation.schemes import all_schemes, choose_schemes
 from adance.training import Settings, Trainer
 
 
+PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
+
+
 def files(run):
     return {p: p.read_bytes() for p in (run.folder.path / "checkpoints").rglob("*") if p.is_file()}
 
@@ -32,6 +36,9 @@ def test_the_command_writes_every_measurement_with_what_it_is_of(digits_run, cap
     assert "AUROC of −E, noise" in shown
 
     found = json.loads((digits_run.folder.path / "evaluation.json").read_text())
+    page = json.loads(re.search(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[1])
+    assert list(found) == list(page)
+    assert {tuple(m) for m in found["measurements"]} == {tuple(m) for m in page["measurements"]}
     assert found["step"] == 60
     assert found["weights"] == "moving average"
     assert found["pictures"] == ["evaluation/class_given_x.png", "evaluation/class_marginal.png"]

@@ -1,9 +1,11 @@
 """Runs on a hub: pushed, listed, loaded and sampled through huggingface_hub's own client and a local server."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -113,6 +115,21 @@ def test_commands_work_on_a_copy(hub, run, tmp_path, capsys):
     copy = tmp_path / "runs" / f"hf-ann-digits-{commit[:8]}"
     assert f"samples: {copy.relative_to(tmp_path) / 'samples' / 'sample-0.png'}" in capsys.readouterr().out
     assert not (load("hf://ann/digits").folder.path / "samples").exists()
+
+
+@pytest.mark.pages
+def test_what_the_page_shows_runs(hub, run, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "hub.md").read_text(encoding="utf-8")
+    shutil.copytree(run.folder.path, tmp_path / "runs" / "digits")
+    names = {}
+    for text in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(compile(text, "docs/hub.md", "exec"), names)
+    assert names["address"].startswith("hf://owner/name@")
+    commands = re.findall(r"^\$ adance (.*)", page, re.MULTILINE)
+    for line in commands:
+        assert main(line.split()) == 0, line
+    assert len(commands) == 3
+    assert (tmp_path / "samples.png").exists()
 
 
 def test_nothing_but_the_files_of_a_run_is_downloaded(hub, run):
