@@ -19,7 +19,6 @@ from adance.evaluation.options import Options
 from adance.evaluation.schemes import all_schemes, choose_schemes
 from adance.training import Settings, Trainer
 
-
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
 
 

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from accelerate import Accelerator
 from PIL import Image
 
 from adance.errors import InputError
@@ -179,12 +180,11 @@ def test_names_of_hyperparameters_are_those_of_the_command_line():
 
 def test_a_tracker_that_cannot_start_is_one_line(points, parts, tmp_path, monkeypatch):
     pytest.importorskip("tensorboard")
-    from accelerate.tracking import TensorBoardTracker
 
-    def fail(self):
+    def fail(self, *args, **settings):
         raise RuntimeError("nobody is\nlogged in")
 
-    monkeypatch.setattr(TensorBoardTracker, "start", fail)
+    monkeypatch.setattr(Accelerator, "init_trackers", fail)
     trainer = Trainer(*parts("nce"), points, Settings(steps=1), tmp_path / "run", trackers=["tensorboard"])
     with pytest.raises(InputError, match=r"^cannot start the tracker .*: nobody is logged in$"):
         trainer.fit()
