@@ -169,9 +169,9 @@ def test_training_raises_the_exact_likelihood(units, kind, generator):
     fit_visible_bias(model, data)
     independent = model.log_prob(data).mean()
     objective = kind(1, BlockGibbs()).build(model, data, batch_size=100, generator=generator)
-    optimizer = torch.optim.Adam(model.parameters(), 0.01)
-    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 500 / (step + 1)))
-    for step in range(1, 2001):
+    optimizer = torch.optim.Adam(model.parameters(), 0.02)
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 200 / (step + 1)))
+    for step in range(1, 801):
         optimizer.zero_grad()
         out = objective.loss(model, data[torch.randint(1000, (100,), generator=generator)], generator)
         out.value.backward()

@@ -53,6 +53,9 @@ def folder(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("adance.training.run.sampling_steps", lambda *_: 5)
     monkeypatch.setattr("adance.sbi.simulations.STEPS", 20)
+    monkeypatch.setattr("adance.sbi.simulations.MEASUREMENTS", 2)
+    monkeypatch.setattr("adance.sbi.sampling.EFFECTIVE_SHARE", 0.05)
+    monkeypatch.setattr("adance.sbi.sampling.MOVES", 1)
     rng = np.random.default_rng(0)
     for name in ("train", "new", "old"):
         pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"]).to_csv(f"{name}.csv", index=False)
