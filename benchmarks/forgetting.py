@@ -50,7 +50,7 @@ def gaps(x: Tensor, interval: int, snapshots: int, seed: int) -> dict[int, float
     energy, generator = adance.MLP(x.shape[1:]), torch.Generator().manual_seed(seed)
     recipe = adance.AdaNCE(interval=interval, snapshots=snapshots)
     objective = recipe.build(energy, x, batch_size=BATCH, generator=generator)
-    settings = settings_of(RECIPES["default-K50"])
+    settings = settings_of(RECIPES["pinned-K50"])
     optimizer = torch.optim.Adam(energy.parameters(), settings.lr, settings.betas)
     pools: list[Tensor] = []
     found = defaultdict(list)

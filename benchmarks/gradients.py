@@ -58,7 +58,7 @@ def trained(data: adance.Dataset, seed: int, out: Path) -> tuple[nn.Module, adan
     """The energy in training, and the run, which has its frozen copy and its chains."""
     torch.manual_seed(seed)
     energy = adance.MLP(data.event_shape)
-    recipe = RECIPES["default-K10"]
+    recipe = RECIPES["pinned-K10"]
     settings = settings_of(recipe, steps=STEPS, seed=seed, ema=0.0)
     options = {"device": "cpu", "show_progress": False}
     return energy, adance.Trainer(energy, recipe.objective(), data, settings, out, **options).fit()

@@ -17,8 +17,8 @@ REFERENCE, LONGER = "thesis-K1", "long-"
 
 DRAWN = (
     REFERENCE,
-    *("clamped-K1", "clamped-budget-K1", "clamped-K10", "linear-K10", "clamped-K50", "clamped-K200", "clamped-auto"),
-    "auto-T-K10",
+    *("default-K1", "default-budget-K1", "default-K10", "linear-K10", "default-K50", "default-K200", "default-auto"),
+    "free-K10",
 )
 """Recipes in the picture."""
 

@@ -22,8 +22,8 @@ from intervals_figures import TIMES
 import adance
 from adance.data import Dataset
 
-NAMES = "thesis-K1,budget-K1,default-K5,default-K10,default-K20,default-K50,default-K200,default-auto,one-K50"
-LONGER = "long-thesis-K1,long-default-K10"
+NAMES = "thesis-K1,free-budget-K1,pinned-K5,pinned-K10,pinned-K20,pinned-K50,pinned-K200,pinned-auto,one-K50"
+LONGER = "long-thesis-K1,long-pinned-K10"
 TURN, EVERY, WARM = 400, 100, 200
 
 

@@ -2,6 +2,8 @@
 
     pip download --no-deps sbibm && unzip sbibm-*.whl -d sbibm-wheel
     python benchmarks/sbi.py run --files sbibm-wheel/sbibm/tasks --tasks two_moons slcp --observations 1 2 3
+    python benchmarks/sbi.py run --files sbibm-wheel/sbibm/tasks --tasks two_moons --observations 1 2 --rounds 2
+    python benchmarks/sbi.py coverage --files sbibm-wheel/sbibm/tasks --tasks two_moons slcp
     python benchmarks/sbi.py table --published sbibm-scores.csv
 
 One result file for each task, setting, observation and seed, so that a run can be stopped and continued. The score is
@@ -15,6 +17,7 @@ import csv
 import json
 import platform
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +28,7 @@ from sklearn.neural_network import MLPClassifier
 from torch import Tensor
 
 from adance.contrasts import Logistic
-from adance.sbi import PosteriorEnergy
+from adance.sbi import PosteriorEnergy, calibrate
 
 RESULTS = Path(__file__).parent / "results" / "sbi"
 SETTINGS = {
@@ -47,47 +50,117 @@ def c2st(reference: Tensor, samples: Tensor, seed: int = 1) -> float:
     return float(cross_val_score(network, rows, labels, cv=folds, scoring="accuracy").mean())
 
 
-def result_file(name: str, setting: str, observation: int, seed: int, samples: int) -> Path:
-    return RESULTS / f"{name}-{setting}-{observation}-{seed}-{samples}.json"
+def setting_of(args: argparse.Namespace) -> str:
+    return args.setting if args.rounds == 1 else f"{args.setting} in {args.rounds} rounds"
 
 
-def run_task(one: Task, setting: str, observations: list[int], seed: int, n: int, samples: int) -> None:
-    """Fit once, then sample and score each observation that has no result yet."""
-    todo = [number for number in observations if not result_file(one.name, setting, number, seed, samples).exists()]
-    if not todo:
-        return
-    generator = torch.Generator().manual_seed(seed)
-    posterior = PosteriorEnergy(one.prior, seed=seed, **SETTINGS[setting])
-    theta = posterior.prior.sample(n, generator)
-    x = one.simulate(theta, generator)
-    began, began_cpu = time.perf_counter(), time.process_time()
-    posterior.fit(theta, x)
-    fit_seconds, fit_cpu = time.perf_counter() - began, time.process_time() - began_cpu
+def result_file(name: str, observation: int, args: argparse.Namespace) -> Path:
+    setting = setting_of(args).replace(" ", "-")
+    return RESULTS / f"{name}-{setting}-{observation}-{args.seed}-{args.samples}.json"
+
+
+def run_task(one: Task, args: argparse.Namespace) -> None:
+    """Fit once, then sample and score each observation that has no result yet; with rounds, fit for each."""
+    todo = [number for number in args.observations if not result_file(one.name, number, args).exists()]
+    generator = torch.Generator().manual_seed(args.seed)
+    if todo and args.rounds == 1:
+        began = Clock()
+        posterior, took = fit(one, args, generator), began.seconds()
+        for number in todo:
+            score(one, number, args, posterior, took)
+    elif todo:
+        for number in todo:
+            began = Clock()
+            posterior = fit_in_rounds(one, number, args, generator)
+            score(one, number, args, posterior, began.seconds())
+
+
+def fit(one: Task, args: argparse.Namespace, generator: torch.Generator) -> PosteriorEnergy:
+    """The amortized posterior: all simulations from the prior."""
+    posterior = PosteriorEnergy(one.prior, seed=args.seed, **SETTINGS[args.setting])
+    theta = posterior.prior.sample(args.simulations, generator)
+    return posterior.fit(theta, one.simulate(theta, generator))
+
+
+def fit_in_rounds(one: Task, number: int, args: argparse.Namespace, generator: torch.Generator) -> PosteriorEnergy:
+    """The posterior of one observation: each round simulates from the posterior of the round before."""
+    posterior = PosteriorEnergy(one.prior, seed=args.seed, **SETTINGS[args.setting])
+    share = args.simulations // args.rounds
+    theta = posterior.prior.sample(share, generator)
+    posterior.fit(theta, one.simulate(theta, generator))
+    for _ in range(args.rounds - 1):
+        theta = posterior.sample(share, one.observation(number)[0], seed=args.seed)
+        posterior.append_simulations(theta, one.simulate(theta, generator))
+    return posterior
+
+
+def score(one: Task, number: int, args: argparse.Namespace, posterior: PosteriorEnergy, fit_time: dict) -> None:
+    """Sample the posterior of an observation, compare with the reference, and keep the result.
+
+    Args:
+        fit_time: Time of the simulations and the fit.
+    """
     assert posterior.model is not None
-    for number in todo:
-        data, reference = one.observation(number)
-        began_cpu = time.process_time()
-        chains = posterior.chains(samples, data)
-        found = posterior.prior.to_theta(chains.u[0])[:samples]
-        result = {
-            "task": one.name,
-            "setting": setting,
-            "observation": number,
-            "seed": seed,
-            "simulations": n,
-            "samples": samples,
-            "sample_cpu_seconds": time.process_time() - began_cpu,
-            "fit_seconds": fit_seconds,
-            "fit_cpu_seconds": fit_cpu,
-            "steps": posterior.model.history.steps,
-            "losses": posterior.model.history.losses,
-            "disagreement": float(chains.disagreement[0]),
-            "acceptance": chains.acceptance,
-            "c2st": c2st(reference[:samples], found),
-            "machine": platform.processor() or platform.machine(),
-        }
-        result_file(one.name, setting, number, seed, samples).write_text(json.dumps(result, indent=1), encoding="utf-8")
-        print(f"{one.name} {setting} observation {number} seed {seed}: {result['c2st']:.3f}", flush=True)
+    data, reference = one.observation(number)
+    began = Clock()
+    chains = posterior.chains(args.samples, data)
+    found = posterior.prior.to_theta(chains.u[0])[: args.samples]
+    result = {
+        "task": one.name,
+        "setting": setting_of(args),
+        "observation": number,
+        "seed": args.seed,
+        "simulations": args.simulations,
+        "samples": args.samples,
+        "sample_cpu_seconds": began.seconds()["cpu"],
+        "fit_seconds": fit_time["wall"],
+        "fit_cpu_seconds": fit_time["cpu"],
+        "steps": posterior.model.history.steps,
+        "losses": posterior.model.history.losses,
+        "disagreement": float(chains.disagreement[0]),
+        "acceptance": chains.acceptance,
+        "c2st": c2st(reference[: args.samples], found),
+        "machine": platform.processor() or platform.machine(),
+    }
+    result_file(one.name, number, args).write_text(json.dumps(result, indent=1), encoding="utf-8")
+    print(f"{one.name} {setting_of(args)} observation {number} seed {args.seed}: {result['c2st']:.3f}", flush=True)
+
+
+def run_coverage(one: Task, args: argparse.Namespace) -> None:
+    """Fit, and compare new parameters with the posteriors of their data."""
+    kept = RESULTS / "coverage" / f"{one.name}-{args.setting}-{args.seed}-{args.rows}.json"
+    if kept.exists():
+        return
+    generator = torch.Generator().manual_seed(args.seed)
+    posterior = fit(one, args, generator)
+    theta = posterior.prior.sample(args.rows, generator)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        check = calibrate(posterior, theta, one.simulate(theta, generator))
+    result = {
+        "task": one.name,
+        "setting": args.setting,
+        "seed": args.seed,
+        "simulations": args.simulations,
+        "levels": check.levels.tolist(),
+        "excess": check.excess,
+        "excess_error": check.excess_error,
+        "warnings": [str(warning.message) for warning in caught],
+    }
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text(json.dumps(result, indent=1), encoding="utf-8")
+    print(f"{one.name} {args.setting} seed {args.seed}: {check.verdict}", flush=True)
+
+
+class Clock:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self.wall, self.cpu = time.perf_counter(), time.process_time()
+
+    def seconds(self) -> dict[str, float]:
+        """Wall and processor time since then."""
+        return {"wall": time.perf_counter() - self.wall, "cpu": time.process_time() - self.cpu}
 
 
 def read_results() -> list[dict]:
@@ -131,13 +204,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, dest="command")
     run = commands.add_parser("run", help="fit, sample and score")
-    run.add_argument("--files", type=Path, required=True, help="the folder sbibm/tasks of the wheel")
-    run.add_argument("--tasks", nargs="+", choices=NAMES, default=NAMES)
-    run.add_argument("--setting", choices=SETTINGS, default="perturbed")
+    coverage = commands.add_parser("coverage", help="fit, and measure the expected coverage")
+    for command in (run, coverage):
+        command.add_argument("--files", type=Path, required=True, help="the folder sbibm/tasks of the wheel")
+        command.add_argument("--tasks", nargs="+", choices=NAMES, default=NAMES)
+        command.add_argument("--setting", choices=SETTINGS, default="perturbed")
+        command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--simulations", type=int, default=10_000)
     run.add_argument("--observations", nargs="+", type=int, default=[1, 2, 3])
-    run.add_argument("--seed", type=int, default=0)
-    run.add_argument("--simulations", type=int, default=10_000)
+    run.add_argument("--rounds", type=int, default=1, help="rounds; all but the first are at the observation")
     run.add_argument("--samples", type=int, default=10_000)
+    coverage.add_argument("--rows", type=int, default=200, help="new simulations")
     show = commands.add_parser("table", help="print the results as a table")
     show.add_argument("--published", type=Path, help="published scores by task and observation")
     args = parser.parse_args()
@@ -146,9 +223,9 @@ def main() -> None:
         return
     torch.set_flush_denormal(True)
     RESULTS.mkdir(parents=True, exist_ok=True)
+    work = run_task if args.command == "run" else run_coverage
     for name in args.tasks:
-        one = task(name, args.files)
-        run_task(one, args.setting, args.observations, args.seed, args.simulations, args.samples)
+        work(task(name, args.files), args)
 
 
 if __name__ == "__main__":
