@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal, norm
 from adance.errors import InputError
 from adance.sklearn import EnergyDensity
 from adance.sklearn.normalization import BoundedNet, bracket_mean
+from adance.sklearn.waves import Waves
 
 RNG = np.random.default_rng(0)
 MEAN, COVARIANCE = np.array([10.0, -3.0]), np.array([[4.0, 1.2], [1.2, 0.5]])
@@ -110,3 +111,8 @@ def test_the_stack_is_better_than_each_of_its_laws() -> None:
         for noise in ("stack", "gaussian", "student", "kde")
     ]
     assert stack > max(others)
+
+
+def test_the_network_sees_waves_of_the_columns() -> None:
+    x = torch.tensor([[0.0, math.pi / 6]])
+    torch.testing.assert_close(Waves()(x), torch.tensor([[0.0, math.pi / 6, 0, 1, 1, 0]]), atol=1e-6, rtol=0)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
+from torch import nn
 
 from adance.energies.mlp import MLP
 from adance.evaluation.log_z import Bracket
@@ -20,6 +21,7 @@ from adance.sklearn.inputs import generator_of, rows_in_units, training_rows
 from adance.sklearn.model import fit_model
 from adance.sklearn.normalization import BoundedNet, bracket_tilt, sample_log_weights
 from adance.sklearn.rows import TableRows
+from adance.sklearn.waves import Waves
 
 QUICK_DRAWS = 20_000
 """Samples of the base by which the density is normalized at the end of a fit."""
@@ -71,7 +73,7 @@ class EnergyDensity(DensityMixin, BaseEstimator):
         x, generator = training_rows(self, X), generator_of(self.random_state)
         rows = TableRows.of(x, generator, units=None if start is None else start.units)
         budget = Budget.of(len(x), self.hidden, self.max_steps)
-        net = lambda columns: BoundedNet(MLP((columns,), budget.hidden, base=False))  # noqa: E731
+        net = lambda columns: _network(columns, budget.hidden)  # noqa: E731
         noise = "stack" if self.noise == "auto" else self.noise
         model = fit_model(rows, budget, noise, generator, net, start=start)
         log_z = log_mean_exp(sample_log_weights(model.energy, QUICK_DRAWS, generator)).value
@@ -118,3 +120,7 @@ class EnergyDensity(DensityMixin, BaseEstimator):
             if not self._bracket.closed:
                 warnings.warn(f"log Z is {self._bracket.verdict}", ConvergenceWarning, stacklevel=2)
         return self._bracket
+
+
+def _network(columns: int, hidden: tuple[int, ...]) -> nn.Module:
+    return BoundedNet(nn.Sequential(Waves(), MLP((3 * columns,), hidden, base=False)))
