@@ -44,6 +44,12 @@ def test_the_loss_is_that_of_the_classes(odds, generator):
     assert float(RankingOrNone(3, odds)(r[:, 0], r[:, 1:])) == pytest.approx(right)
 
 
+def test_data_that_the_noise_never_makes_cost_nothing():
+    noise = torch.tensor([[0.5, -1.0, 2.0]]).double()
+    rest = torch.nn.functional.softplus(noise.logsumexp(1) - math.log(3)) / 2
+    torch.testing.assert_close(RankingOrNone(3)(torch.tensor([torch.inf]).double(), noise), rest.squeeze())
+
+
 def test_with_one_noise_sample_it_is_half_the_logistic_contrast(generator):
     r = torch.randn(6, 2, generator=generator).double()
     torch.testing.assert_close(2 * RankingOrNone(1)(r[:, 0], r[:, 1:]), Logistic()(r[:, 0], r[:, 1:]))

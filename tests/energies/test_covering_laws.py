@@ -76,6 +76,10 @@ def test_a_blend_is_the_mean_density():
     torch.testing.assert_close(blend.log_prob(x).exp(), (one.log_prob(x).exp() + two.log_prob(x).exp()) / 2)
     share = (blend.sample(10_000, seed()) > 3).float().mean()
     assert abs(share - 0.5) < 4 * 0.5 / math.sqrt(10_000)
+    unequal = Blend([one, two], torch.tensor([0.9, 0.1]))
+    exact = 0.9 * one.log_prob(x).exp() + 0.1 * two.log_prob(x).exp()
+    torch.testing.assert_close(unequal.log_prob(x).exp(), exact)
+    assert abs((unequal.sample(10_000, seed()) > 3).float().mean() - 0.1) < 0.015  # 5 standard errors
     with pytest.raises(InputError, match="at least one"):
         Blend([])
 

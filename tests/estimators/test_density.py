@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import multivariate_normal, norm
 
 from adance.errors import InputError
 from adance.sklearn import EnergyDensity
+from adance.sklearn.normalization import BoundedNet, bracket_mean
+from adance.sklearn.waves import Waves
 
 RNG = np.random.default_rng(0)
 MEAN, COVARIANCE = np.array([10.0, -3.0]), np.array([[4.0, 1.2], [1.2, 0.5]])
@@ -71,10 +74,45 @@ def test_warm_start_continues() -> None:
 
 
 def test_an_unknown_noise_is_named() -> None:
-    with pytest.raises(InputError, match=r"noise must be auto, gaussian, .* or flow, got 'gauss'"):
+    with pytest.raises(InputError, match=r"noise must be auto, stack, gaussian, .* or flow, got 'gauss'"):
         EnergyDensity(noise="gauss").fit(ROWS)
 
 
 def test_a_row_that_is_too_far_is_named(density: EnergyDensity) -> None:
     with pytest.raises(InputError, match="row 1 of X is not finite after it is standardized"):
         density.score_samples([[0.0, 0.0], [1e300, 0.0]])
+
+
+class Scaled(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 100 * x[:, 0]
+
+
+def test_a_network_without_a_bound_has_one() -> None:
+    net = BoundedNet(Scaled())
+    torch.testing.assert_close(
+        net(torch.tensor([[-1.0], [0.0], [1.0]])), torch.tensor([-5.0, 0.0067, 100.0]), atol=1e-4, rtol=0
+    )
+
+
+def test_the_bracket_of_a_mean_holds_and_closes() -> None:
+    weights = torch.tensor(RNG.beta(2, 2, (200, 20_000)))
+    found = [bracket_mean(row.log(), 0.0) for row in weights]
+    assert all(bracket.closed and bracket.lower < math.log(0.5) < bracket.upper for bracket in found)
+    assert max(bracket.width for bracket in found) < 0.04  # 2·√(2 ln 4000/20000)·0.22/0.5 is 0.025
+    assert bracket_mean(torch.zeros(10), 5.0).lower == -math.inf
+
+
+def test_the_stack_is_better_than_each_of_its_laws() -> None:
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random((600, 1)) < 0.7, rng.normal(0, 0.2, (600, 2)), rng.normal(2, 1, (600, 2)))
+    stack, *others = [
+        EnergyDensity(noise=noise, max_steps=1, random_state=0).fit(x[:400]).score(x[400:])
+        for noise in ("stack", "gaussian", "student", "kde")
+    ]
+    assert stack > max(others)
+
+
+def test_the_network_sees_waves_of_the_columns() -> None:
+    x = torch.tensor([[0.0, math.pi / 6]])
+    torch.testing.assert_close(Waves()(x), torch.tensor([[0.0, math.pi / 6, 0, 1, 1, 0]]), atol=1e-6, rtol=0)

@@ -30,7 +30,7 @@ def test_the_displaced_columns_come_first(detector: EnergyOutlierDetector, displ
     rows, truth = normal_rows(100), []
     for row in rows:
         columns = RNG.permutation(COLUMNS)[:displaced]
-        row[columns] += 6 * TRAIN.std(0)[columns] * RNG.choice([-1, 1], displaced)
+        row[columns] += 4 * TRAIN.std(0)[columns] * RNG.choice([-1, 1], displaced)
         truth.append({f"x{i}" for i in columns})
     found = detector.explain(rows, random_state=0).top(displaced)
     right = np.mean([set(top) == columns for top, columns in zip(found, truth, strict=True)])

@@ -47,3 +47,12 @@ def test_a_cluster_of_outliers_among_the_training_rows_is_found() -> None:
 def test_contamination_is_a_share(contamination: object) -> None:
     with pytest.raises(InputError, match=r"contamination must be 'auto' or a number in \(0, 0.5\]"):
         EnergyOutlierDetector(contamination=contamination).fit(RING)
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.5])
+def test_three_rows_are_enough_and_two_are_too_few(contamination: float | str) -> None:
+    x = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    detector = EnergyOutlierDetector(contamination=contamination, random_state=0)
+    assert np.isfinite(detector.fit(x).score_samples(x)).all()
+    with pytest.raises(ValueError, match=r"2 sample.* a minimum of 3 is required by EnergyOutlierDetector"):
+        detector.fit(x[:2])

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from adance.errors import InputError
 from adance.sklearn import DensityRatio
@@ -81,3 +82,9 @@ def test_divergences_need_rows_of_both_sets() -> None:
     ratio = DensityRatio(max_steps=300, random_state=0).fit(x, y)
     with pytest.raises(InputError, match="at least 2 rows with each of the two labels"):
         ratio.divergences(x[y == 0], y[y == 0])
+
+
+def test_sets_that_do_not_overlap_are_named() -> None:
+    x = np.r_[np.zeros((10, 2)), np.ones((10, 2))]
+    with pytest.warns(ConvergenceWarning, match="the two sets do not overlap in column 0"):
+        DensityRatio(max_steps=1, random_state=0).fit(x, x[:, 0])

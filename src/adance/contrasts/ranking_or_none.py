@@ -4,6 +4,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn.functional import softplus
 
 from adance.contrasts.contrast import Contrast
 from adance.errors import InputError
@@ -38,10 +39,11 @@ class RankingOrNone(Contrast):
 
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The loss from log-ratios on data ``(B,)`` and on noise ``(B, K)``."""
-        log_odds, log_k = math.log(self.odds), math.log(self.noises)
-        with_datum = torch.cat([r_data[:, None], r_noise[:, 1:]], 1)
-        none, one = (torch.nn.functional.softplus(log_odds + r.logsumexp(1) - log_k) for r in (r_noise, with_datum))
-        return self.rest * none.mean() + self.share * (one + log_k - log_odds - r_data).mean()
+        log_share = math.log(self.noises / self.odds)
+        # log(K/γ + Σ e^r) of the other samples is compared with r₀, so that r₀ = ∞ has the loss 0
+        others = torch.cat([torch.full_like(r_noise[:, :1], log_share), r_noise[:, 1:]], 1).logsumexp(1)
+        none, one = softplus(r_noise.logsumexp(1) - log_share), softplus(others - r_data)
+        return self.rest * none.mean() + self.share * one.mean()
 
     def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:
         """Max-margin: by how much the best noise sample is above 0, and the best of all, or 0, is above the datum."""

@@ -61,7 +61,7 @@ class KernelDensity(ExactDensity):
         silverman = (4 / ((d + 2) * n)) ** (1 / (d + 4))
         h = silverman * torch.as_tensor(bandwidths, dtype=x.dtype, device=x.device)
         density = cls(centers, factor, h, torch.full_like(h, 1 / len(h)))
-        density.log_weights.copy_(_mixture_weights(density._left_out()).log())
+        density.log_weights.copy_(stacking_weights(density._left_out()).log())
         return density
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
@@ -107,13 +107,13 @@ class KernelDensity(ExactDensity):
         return torch.stack(sums) + level.to(squares)
 
 
-def _mixture_weights(log_parts: Tensor) -> Tensor:
+def stacking_weights(log_parts: Tensor, smallest: float = 1e-3) -> Tensor:
     """Weights ``(J,)`` that maximize the mean log-density of ``Σⱼ wⱼ pⱼ``, from ``log pⱼ`` ``(J, M)``, by EM.
 
-    Each is at least 1e-3, so that no kernel is lost.
+    Each is at least about ``smallest``, so that no part is lost.
     """
     weights = log_parts.new_full((len(log_parts),), 1 / len(log_parts))
     for _ in range(ROUNDS):
-        weights = (weights.log()[:, None] + log_parts).softmax(0).nan_to_num(0).mean(1).clamp(min=1e-3)
+        weights = (weights.log()[:, None] + log_parts).softmax(0).nan_to_num(0).mean(1).clamp(min=smallest)
         weights = weights / weights.sum()
     return weights

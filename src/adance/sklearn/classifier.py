@@ -74,7 +74,7 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
     stopping are those of :class:`EnergyDensity`.
 
     Args:
-        noise: The base of the density, as in :class:`EnergyDensity`.
+        noise: The base of the density, as in :class:`EnergyOutlierDetector`.
         hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
         max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000.
         random_state: Seed, or a ``numpy.random.RandomState``.

@@ -14,6 +14,9 @@ from adance.plot.contributions import contributions_of_columns
 REFERENCES = 500
 """Likely rows that the nearest ones are chosen from."""
 
+LARGEST_DIFFERENCE = 1.0
+"""Difference of a column beyond which two rows count as no farther apart, in standard deviations."""
+
 NEAREST = 20
 """Likely rows that a row is compared with; each in one order of the columns and in the reverse order."""
 
@@ -47,9 +50,10 @@ def shapley_values(
 ) -> tuple[Tensor, Tensor]:
     """Contributions ``(N, D)`` of the columns to the scores of rows, and the mean score ``(N,)`` of their references.
 
-    A row is compared with its nearest likely rows. The values of a likely row are replaced by those of the row, one
-    column after the other, in a random order; a column's contribution is the mean change of the score. So contributions
-    sum exactly to the difference of the scores.
+    A row is compared with its nearest likely rows. A difference of more than 1 in a column counts as 1 there: otherwise
+    the columns in which the row is odd would decide which rows are near. The values of a likely row are replaced by
+    those of the row, one column after the other, in a random order; a column's contribution is the mean change of the
+    score. So contributions sum exactly to the difference of the scores.
 
     Args:
         score: Scores ``(B,)`` of rows ``(B, D)``.
@@ -58,7 +62,7 @@ def shapley_values(
         generator: Source of randomness.
     """
     n, d = x.shape
-    nearest = torch.cdist(x, likely).topk(min(NEAREST, len(likely)), largest=False).indices
+    nearest = _capped_distances(x, likely).topk(min(NEAREST, len(likely)), largest=False).indices
     total, reference = torch.zeros_like(x), x.new_zeros(n)
     for which in nearest.unbind(1):
         order = torch.randperm(d, generator=generator)
@@ -74,3 +78,11 @@ def shapley_values(
                 before = after
     paths = 2 * nearest.shape[1]
     return total / paths, reference / paths
+
+
+def _capped_distances(x: Tensor, likely: Tensor) -> Tensor:
+    """Squared distances ``(N, M)``, to which each column adds at most 1."""
+    total = x.new_zeros(len(x), len(likely))
+    for one, other in zip(x.unbind(1), likely.unbind(1), strict=True):
+        total += (one[:, None] - other).abs().clamp(max=LARGEST_DIFFERENCE).square()
+    return total

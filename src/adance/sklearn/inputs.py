@@ -12,15 +12,18 @@ from torch import Tensor
 from adance.data.transforms import Standardize
 from adance.errors import InputError
 
+FEWEST_ROWS = 3
+"""Two rows to fit a base to, and one that is held out."""
+
 
 def training_rows(estimator: Any, X: Any) -> Tensor:
     """Checked training rows ``(N, D)``, float64."""
-    return torch.tensor(validate_data(estimator, X, dtype=np.float64, ensure_min_samples=2))
+    return torch.tensor(validate_data(estimator, X, dtype=np.float64, ensure_min_samples=FEWEST_ROWS))
 
 
 def labeled_training_rows(estimator: Any, X: Any, y: Any) -> tuple[Tensor, NDArray[Any]]:
     """Checked training rows ``(N, D)``, float64, and their labels ``(N,)``."""
-    X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
+    X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=FEWEST_ROWS)
     return torch.tensor(X), y
 
 

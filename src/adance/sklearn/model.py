@@ -3,31 +3,21 @@
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast, get_args
 
 import torch
 from torch import Tensor, nn
 
 from adance.data.transforms import Standardize
-from adance.energies.analytic import Density
 from adance.energies.frozen import freeze
 from adance.energies.mlp import MLP
 from adance.energies.tilted import Tilted
-from adance.errors import InputError
-from adance.noises.by_name import NoiseName, as_noise
-from adance.noises.fixed import LawNoise
 from adance.objectives.nce import NCE
 from adance.objectives.objective import Objective
 from adance.randomness import drawing_from
+from adance.sklearn.base import fit_base
 from adance.sklearn.budget import Budget
 from adance.sklearn.rows import TableRows
 from adance.training.in_memory import FitHistory, fit_in_memory, loss_on
-
-BASES, WIDE_BASES = ("student", "cover"), ("student", "kde")
-"""Bases that ``auto`` chooses from, and those for wide tables, on which fitted mixtures are slow."""
-
-WIDE = 64
-"""Columns above which a table is wide."""
 
 PROPOSALS = 50
 """Proposals of each chain that draws a sample."""
@@ -118,7 +108,7 @@ def _new_energy(
     make_net: Callable[[int], nn.Module] | None,
 ) -> Tilted:
     columns = rows.train.x.shape[1]
-    base = _fit_base(rows, noise, generator)
+    base = fit_base(rows, noise, generator)
     with drawing_from(generator):
         net = MLP((columns,), budget.hidden, base=False) if make_net is None else make_net(columns)
     return Tilted((columns,), net, base)
@@ -128,20 +118,3 @@ def _trainable(frozen: Tilted) -> Tilted:
     energy = copy.deepcopy(frozen).float()
     energy.net.requires_grad_()
     return energy
-
-
-def _fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density:
-    x = rows.train.with_noise(generator).x
-    held_out = rows.held_out.with_noise(generator).x
-    names = (noise,) if noise != "auto" else WIDE_BASES if x.shape[1] > WIDE else BASES
-    laws = [_law(name).fit(x, generator) for name in names]
-    return max(laws, key=lambda law: float(law.log_prob(held_out).mean()))
-
-
-def _law(name: str) -> LawNoise:
-    known = [law for law in get_args(NoiseName) if law != "uniform"]
-    if name not in known:
-        raise InputError(f"noise must be auto, {', '.join(known[:-1])} or {known[-1]}, got {name!r}")
-    law = as_noise(cast(NoiseName, name))
-    assert isinstance(law, LawNoise)
-    return law

@@ -1,6 +1,7 @@
 """A density ratio of two sets of rows."""
 
 import importlib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from adance.errors import InputError
 from adance.sklearn.bridges import BridgeModel, fit_bridges
@@ -77,6 +80,8 @@ class DensityRatio(BaseEstimator):
     def fit(self, X: Any, y: Any) -> "DensityRatio":
         """Fit to rows ``X`` ``(N, D)`` of both sets, with two labels ``y`` ``(N,)``.
 
+        There is a warning if the ranges of a column in the two sets do not overlap.
+
         Raises:
             ValueError: ``y`` does not have exactly two labels, each with at least 2 rows.
         """
@@ -95,6 +100,7 @@ class DensityRatio(BaseEstimator):
             x[numerator], x[~numerator], budget, bridges, generator_of(self.random_state)
         )
         self.n_bridges_ = len(self.model_.energies)
+        self._warn_of_no_overlap(x[numerator], x[~numerator])
         return self
 
     def fit_pair(self, numerator: Any, denominator: Any) -> "DensityRatio":
@@ -109,6 +115,17 @@ class DensityRatio(BaseEstimator):
         frames = hasattr(numerator, "iloc") and hasattr(denominator, "iloc")
         join = importlib.import_module("pandas").concat if frames else np.concatenate
         return self.fit(join([numerator, denominator]), np.repeat([1, 0], [len(numerator), len(denominator)]))
+
+    def _warn_of_no_overlap(self, one: Tensor, zero: Tensor) -> None:
+        apart = (one.amin(0) > zero.amax(0)) | (one.amax(0) < zero.amin(0))
+        if apart.any():
+            column = int(apart.nonzero()[0])
+            name = getattr(self, "feature_names_in_", range(len(apart)))[column]
+            warnings.warn(
+                f"the two sets do not overlap in column {name}: the size of log-ratios is arbitrary",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def log_ratio(self, X: Any) -> NDArray[np.float64]:
         """``log p₁(x)/p₀(x)`` ``(N,)`` of rows ``X`` ``(N, D)``."""

@@ -1,0 +1,79 @@
+"""The base of a density of rows, fitted to them."""
+
+from typing import cast, get_args
+
+import torch
+from torch import Tensor
+
+from adance.energies.analytic import Density, ExactDensity
+from adance.energies.blend import Blend
+from adance.energies.kernel_density import KernelDensity, stacking_weights
+from adance.energies.mixtures import FittedMixture
+from adance.energies.student import StudentT
+from adance.errors import InputError
+from adance.noises.by_name import NoiseName, as_noise
+from adance.noises.fixed import LawNoise
+from adance.sklearn.rows import TableRows
+from adance.training.in_memory import Rows
+
+BASES, WIDE_BASES = ("student", "cover"), ("student", "kde")
+"""Bases that ``auto`` chooses from, and those for wide tables, on which fitted mixtures are slow."""
+
+WIDE = 64
+"""Columns above which a table is wide."""
+
+COMPONENTS = (1, 3, 10, 30)
+"""Components of the mixtures of a stack."""
+
+ROWS_PER_COMPONENT = 5
+"""Fewest rows for each component of a mixture of a stack."""
+
+NOISY_ROWS = 2000
+"""Rows are repeated, each time with other noise, until mixtures are fitted to at least this many."""
+
+SMALLEST_WEIGHT = 0.02
+"""Least weight of a density of a stack, so that its tails stay heavy."""
+
+
+def fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density:
+    """Fit a base to rows.
+
+    Args:
+        rows: The rows.
+        noise: Name of a law; ``auto``: that of ``BASES`` that is best on held-out rows; or ``stack``: several laws as
+            one mixture, whose weights are the best ones on held-out rows (Smyth and Wolpert 1999), and for wide tables
+            the same as ``auto``.
+        generator: Source of randomness.
+
+    Raises:
+        InputError: ``noise`` is unknown.
+    """
+    x = rows.train.with_noise(generator).x
+    held_out = rows.held_out.with_noise(generator).x
+    wide = x.shape[1] > WIDE
+    if noise == "stack" and not wide:
+        return _stack(rows.train, x, held_out, generator)
+    names = (noise,) if noise not in ("auto", "stack") else WIDE_BASES if wide else BASES
+    laws = [_law(name).fit(x, generator) for name in names]
+    return max(laws, key=lambda law: float(law.log_prob(held_out).mean()))
+
+
+def _stack(train: Rows, x: Tensor, held_out: Tensor, generator: torch.Generator) -> Blend:
+    """Laws fitted to rows ``x``, which are ``train`` with noise, and mixtures also to copies with other noise."""
+    n = len(x)
+    copies = torch.cat([x] + [train.with_noise(generator).x for _ in range(1, -(-NOISY_ROWS // n))])
+    parts: list[ExactDensity] = [
+        FittedMixture.to_data(copies, k) for k in COMPONENTS if ROWS_PER_COMPONENT * k <= n or k == 1
+    ]
+    parts += [StudentT.fitted(x), KernelDensity.fitted(x, generator)]
+    weights = stacking_weights(torch.stack([part.log_prob(held_out) for part in parts]), SMALLEST_WEIGHT)
+    return Blend(parts, weights)
+
+
+def _law(name: str) -> LawNoise:
+    known = [law for law in get_args(NoiseName) if law != "uniform"]
+    if name not in known:
+        raise InputError(f"noise must be auto, stack, {', '.join(known[:-1])} or {known[-1]}, got {name!r}")
+    law = as_noise(cast(NoiseName, name))
+    assert isinstance(law, LawNoise)
+    return law

@@ -1,0 +1,86 @@
+"""Log Z of a tilted energy whose network is bounded, between two bounds that hold."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from adance.energies.tilted import Tilted
+from adance.evaluation.log_z import STANDARD_ERRORS, Bracket
+from adance.samplers.resampling import log_mean_exp
+
+BOUND = 5.0
+"""The density is at most exp(BOUND)/Z times its base."""
+
+FAILURE = 1e-3
+"""Probability that one look at the weights misleads; there are at most ``LOOKS``."""
+
+DRAWS, LOOKS = 100_000, 10
+"""Samples of the base for each look."""
+
+CHUNK = 10_000
+NARROW = 0.05
+"""Width of the bracket, in nats, at which no more samples are drawn."""
+
+
+class BoundedNet(nn.Module):
+    """A network that is never below −5: ``softplus(f(x) + 5) − 5``.
+
+    A density ``p_base(x) exp(−f(x))`` of an unbounded f need not have a finite integral, since f grows linearly and the
+    tails of a base may fall slowly. With a bound it has one, and the weights of importance sampling have a bound too.
+
+    Args:
+        net: f: a network ``(B, D) -> (B,)``.
+    """
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Values ``(B,)`` at ``x`` ``(B, D)``."""
+        return softplus(self.net(x) + BOUND) - BOUND
+
+
+def bracket_tilt(energy: Tilted, log_z: float, generator: torch.Generator) -> Bracket:
+    """Log Z of ``p_base(x) exp(−f(x))`` less ``log_z``, by importance sampling from the base.
+
+    Samples are drawn until the bracket is narrow, at most 1,000,000.
+
+    Args:
+        energy: A tilted energy whose network f is a :class:`BoundedNet`.
+        log_z: What is subtracted.
+        generator: Source of randomness.
+    """
+    log_weights = torch.empty(0, dtype=torch.float64)
+    for _ in range(LOOKS):
+        log_weights = torch.cat([log_weights, sample_log_weights(energy, DRAWS, generator) - log_z])
+        bracket = bracket_mean(log_weights, BOUND - log_z)
+        if bracket.width < NARROW:
+            break
+    return bracket
+
+
+def bracket_mean(log_weights: Tensor, largest: float) -> Bracket:
+    """The logarithm of the mean of independent weights ``exp(log_weights)`` ``(n,)``, between two bounds.
+
+    They are an empirical Bernstein bound (Maurer and Pontil 2009).
+
+    Args:
+        log_weights: Logarithms of the weights.
+        largest: Upper bound on them.
+    """
+    n, mean = len(log_weights), log_mean_exp(log_weights)
+    tails = math.log(4 / FAILURE)
+    share = mean.error * math.sqrt(2 * tails) + 7 * math.exp(largest - mean.value) * tails / (3 * (n - 1))
+    below = -math.log1p(-share) if share < 1 else math.inf
+    lower, upper = (mean._replace(error=error / STANDARD_ERRORS) for error in (below, math.log1p(share)))
+    return Bracket(lower, upper, chains=n, temperatures=1, complete=True, exact=True)
+
+
+@torch.no_grad()
+def sample_log_weights(energy: Tilted, n: int, generator: torch.Generator) -> Tensor:
+    """Values ``−f(x)`` ``(n,)`` at samples of the base, float64."""
+    sizes = [CHUNK] * (n // CHUNK) + [n % CHUNK] * (n % CHUNK > 0)
+    return -torch.cat([energy.net(energy.fitted_base.sample(size, generator)) for size in sizes]).double()
