@@ -83,6 +83,11 @@ class Noise(NoiseRecipe, nn.Module):
         """Mean energy that one step of the noise's chains descends, if they are chains with a fixed step size."""
         return None
 
+    @property
+    def lr_factor(self) -> float:
+        """Factor by which the noise asks to multiply the model's learning rate, at most 1."""
+        return 1.0
+
     def build(self, data: Tensor, generator: torch.Generator | None = None) -> "Noise":
         """The noise itself, since it does not depend on the data."""
         return self

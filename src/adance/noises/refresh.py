@@ -1,5 +1,6 @@
 """When a snapshot is refreshed: every K optimizer steps, or when little is left to learn from it."""
 
+import math
 from typing import Literal
 
 from adance.errors import InputError
@@ -16,6 +17,13 @@ STALE_WEIGHT = 0.2
 
 MIN_EFFECTIVE_SHARE = 0.5
 """With ``auto`` and reweighted chains, a snapshot is stale when their effective share would fall below this."""
+
+
+SHORTEST = 4
+"""With ``auto`` and reweighted chains, the learning rate falls if two snapshots in a row last for less than this."""
+
+LOWER, RAISE = 0.5, 1.2
+"""The factors by which the learning rate falls and rises at most at a refresh."""
 
 
 def check_interval(interval: object) -> None:
@@ -49,12 +57,15 @@ class RefreshRule:
         interval: K; with ``auto`` its maximum.
         count: Refreshes so far.
         finishing: Whether K is 1 by now.
+        lr_factor: Factor of the learning rate, at most 1. With ``auto`` and reweighted chains it is adapted at each
+            refresh so that snapshots last for at least about 4 steps; otherwise 1.
     """
 
     def __init__(self, interval: Interval, reweights: bool = False, last: int | None = None) -> None:
         check_interval(interval)
         self.adaptive, self.interval, self.reweights = interval == "auto", longest_interval(interval), reweights
-        self.age, self.count, self._first_weight = 0, 0, 0.0
+        self.age, self.count, self._first_weight, self.lr_factor = 0, 0, 0.0, 1.0
+        self._last_age = self.interval
         self.last, self.finishing = last, last == 0
 
     def due(self, step: int, separation: Separation) -> bool:
@@ -68,6 +79,10 @@ class RefreshRule:
         self.age += 1
         due = stale or (self.age >= self.interval if self.adaptive else step % self.interval == 0)
         if due:
+            if self.adaptive and self.reweights and not self.finishing:
+                typical = math.sqrt(self.age * self._last_age)
+                self.lr_factor = min(1.0, self.lr_factor * min(max(typical / SHORTEST, LOWER), RAISE))
+                self._last_age = self.age
             self.age, self.count = 0, self.count + 1
         return due
 
@@ -81,9 +96,9 @@ class RefreshRule:
 
     def state(self) -> list[float]:
         """The state, to continue from here."""
-        return [self.age, self.count, self._first_weight, self.finishing]
+        return [self.age, self.count, self._first_weight, self.finishing, self.lr_factor, self._last_age]
 
     def restore(self, state: list[float]) -> None:
         """Continue from :meth:`state`."""
-        age, count, self._first_weight, finishing = state
-        self.age, self.count, self.finishing = int(age), int(count), bool(finishing)
+        age, count, self._first_weight, finishing, self.lr_factor, last_age = state
+        self.age, self.count, self.finishing, self._last_age = int(age), int(count), bool(finishing), int(last_age)

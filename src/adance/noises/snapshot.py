@@ -89,6 +89,11 @@ class Snapshot(Noise):
         return self.chains.descent
 
     @property
+    def lr_factor(self) -> float:
+        """Factor of the learning rate: below 1 if snapshots of reweighted chains would become stale too soon."""
+        return self.rule.lr_factor
+
+    @property
     def is_model(self) -> bool:
         """Whether the noise is the model itself: a single snapshot, refreshed at every step, or the end of training."""
         return self.rule.interval == self.snapshots == 1 or self.rule.finishing
@@ -178,9 +183,10 @@ class Snapshot(Noise):
         self._refreshed = True
 
     def metrics(self) -> dict[str, Tensor]:
-        """Metrics of the chains, and with ``auto`` the number of refreshes so far."""
+        """Metrics of the chains; with ``auto`` the number of refreshes so far, and the factor of the learning rate."""
         count = {"refreshes": torch.tensor(self.rule.count, dtype=torch.int64)} if self.rule.adaptive else {}
-        return self.chains.metrics() | count
+        lr = {"lr_factor": torch.tensor(self.lr_factor)} if self.rule.adaptive and self.follows else {}
+        return self.chains.metrics() | count | lr
 
     def get_extra_state(self) -> Tensor:
         """State that is neither weight nor buffer: whether just refreshed, number of snapshots, refresh rule."""

@@ -92,6 +92,11 @@ class Contrastive(Objective):
         return self.noise.energy_gradients
 
     @property
+    def lr_factor(self) -> float:
+        """Factor of the learning rate that the noise asks for."""
+        return self.noise.lr_factor
+
+    @property
     def self_normalizing(self) -> bool:
         """Whether the objective learns the normalized density: the noise's constant is known and does not cancel."""
         known = self.noise.normalized and not self.contrast.ignores_constant

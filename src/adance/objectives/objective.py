@@ -188,6 +188,11 @@ class Objective(Recipe, nn.Module):
         return 0
 
     @property
+    def lr_factor(self) -> float:
+        """Factor by which the trainer multiplies the energy's learning rate at the next step, at most 1."""
+        return 1.0
+
+    @property
     def self_normalizing(self) -> bool:
         """Whether it learns the normalized density exp(−E)/Z (thesis Table 3.1), with Z from ``log_normalizer``."""
         return False

@@ -61,11 +61,14 @@ class Optimizers:
         others = _gradients(self.of_objective)
         return _total_norm([norm, *others]) if others else norm
 
-    def step(self, step: int, masked: Tensor) -> None:
-        """Do optimizer step ``step``, counted from 1; if ``masked`` is 1.0, no weight changes."""
+    def step(self, step: int, masked: Tensor, lr_factor: float = 1.0) -> None:
+        """Do optimizer step ``step``, counted from 1; if ``masked`` is 1.0, no weight changes.
+
+        ``lr_factor`` multiplies the learning rate of the energy.
+        """
         adversary_lr = self.settings.adversary_lr or self.settings.lr
         for name, optimizer in self.by_name.items():
-            ratio = adversary_lr / self.settings.lr if name == "adversary" else 1.0
+            ratio = adversary_lr / self.settings.lr if name == "adversary" else lr_factor
             optimizer.step(ratio * learning_rate(self.settings, step), masked)
 
     @torch.no_grad()

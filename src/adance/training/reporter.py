@@ -104,7 +104,7 @@ class Reporter:
         row["energy_train"], row["energy_held_out"] = float(train.mean()), float(held_out.mean())
         if len(train) > 1:
             row["energy_std"] = float(train.std())
-        row["learning_rate"] = learning_rate(self.settings, step)
+        row["learning_rate"] = learning_rate(self.settings, step) * row.get("lr_factor", 1.0)
         row = {"step": step, "seconds": round(seconds, 3), **row, **others}
         if self.accelerator.is_main_process:
             self.watch.look(row)

@@ -271,7 +271,7 @@ class Trainer:
             torch.autograd.backward(out.value)
         self.optimizers.average_gradients()
         norm = self.optimizers.clip_gradients()
-        self.optimizers.step(step, self.guard.watch(out, norm, step))
+        self.optimizers.step(step, self.guard.watch(out, norm, step), self.objective.lr_factor)
         self.objective.after_step(self.energy, step, out)
         if self.average is not None:
             self.average.update(unwrap(self.energy), step)
