@@ -10,7 +10,7 @@ how much of the machine's mass is on the data.
 import matplotlib.pyplot as plt
 import torch
 
-from adance.energies import Boltzmann, enumerate_law, log_likelihood
+from adance.energies import Boltzmann, enumerate_distribution, log_likelihood
 from adance.plot import samples_grid
 from adance.samplers import Gibbs, run_chains
 
@@ -28,7 +28,7 @@ for step in range(601):
     if step % 200 == 0:
         print(f"step {step}: log-likelihood {value:.3f} nats, best {-torch.tensor(float(len(data))).log():.3f}")
 
-exact = enumerate_law(machine, (9,), "bit")
+exact = enumerate_distribution(machine, (9,), "bit")
 on_data = (-machine(data).detach() - exact.log_z).exp().sum()
 print(f"{len(data)} pictures; mass on them {on_data:.3f}")
 

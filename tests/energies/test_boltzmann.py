@@ -9,7 +9,7 @@ from adance.energies import (
     BlockSampled,
     Boltzmann,
     Conditionals,
-    enumerate_law,
+    enumerate_distribution,
     flip_logits,
     freeze,
     log_likelihood,
@@ -51,7 +51,7 @@ def test_free_energy_and_conditionals_are_the_enumerated_ones(units, hidden, gen
     vs, hs = v[:: 2**hidden], h[: 2**hidden]
     torch.testing.assert_close(model(vs), -(-table).logsumexp(1), atol=1e-12, rtol=0)
     torch.testing.assert_close(model.hidden_means(vs), (-table).softmax(1) @ hs, atol=1e-12, rtol=0)
-    law = enumerate_law(model, (2, 2), units)
+    law = enumerate_distribution(model, (2, 2), units)
     torch.testing.assert_close(law.log_z, (-energy).logsumexp(0), atol=1e-12, rtol=0)
     right = flip_logits(model, vs, low=model.low)
     torch.testing.assert_close(model.conditional_logits(vs), right)
@@ -83,7 +83,7 @@ def test_likelihood_gradient_is_the_difference_of_the_phases(units, hidden, gene
 @HIDDEN
 def test_block_gibbs_keeps_the_enumerated_law_and_finds_its_marginals(units, hidden, generator):
     model = machine(units, hidden, generator)
-    law = enumerate_law(model, (2, 2), units)
+    law = enumerate_distribution(model, (2, 2), units)
     n = 10_000
     kept = sweeps(model, law.sample(n, generator), 2, generator)
     assert kept.shape == (n, 2, 2)
@@ -96,7 +96,7 @@ def test_block_gibbs_keeps_the_enumerated_law_and_finds_its_marginals(units, hid
 
 def test_joint_chains_have_the_joint_marginals(generator):
     model = machine("bit", 3, generator)
-    law = enumerate_law(model.joint, (7,))
+    law = enumerate_distribution(model.joint, (7,))
     x = sweeps(model.joint, torch.zeros(30_000, 7, dtype=torch.float64), 40, generator)
     error = 5 * (law.mean() * (1 - law.mean()) / 30_000).sqrt()
     assert ((x.mean(0) - law.mean()).abs() < error).all()
@@ -104,7 +104,7 @@ def test_joint_chains_have_the_joint_marginals(generator):
 
 def test_maximum_likelihood_without_hidden_units_matches_the_moments(generator):
     # The exponential family's own property: at the maximum, first and second moments are the data's.
-    data = enumerate_law(machine("bit", 2, generator), (2, 2)).sample(500, generator)
+    data = enumerate_distribution(machine("bit", 2, generator), (2, 2)).sample(500, generator)
     model = Boltzmann((2, 2), generator=generator).double()
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=200, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
 
@@ -116,7 +116,7 @@ def test_maximum_likelihood_without_hidden_units_matches_the_moments(generator):
 
     optimizer.step(closure)
     flat = data.flatten(1)
-    second = enumerate_law(model, (2, 2)).second_moments()
+    second = enumerate_distribution(model, (2, 2)).second_moments()
     torch.testing.assert_close(second, flat.T @ flat / 500, atol=1e-5, rtol=0)
 
 

@@ -5,7 +5,7 @@ import torch
 
 from adance import InputError
 from adance.configurable import build, describe
-from adance.energies import BlockSampled, Conditionals, Ising, enumerate_law, flip_logits, freeze, lattice
+from adance.energies import BlockSampled, Conditionals, Ising, enumerate_distribution, flip_logits, freeze, lattice
 from adance.energies.pairwise import Pairwise, color
 
 
@@ -23,7 +23,7 @@ def random_ising(units, generator, n=5):
 @pytest.mark.parametrize("units", ["spin", "bit"])
 def test_conditional_of_asymmetric_couplings(units, generator):
     model = random_ising(units, generator)
-    law = enumerate_law(model, (5,), units)
+    law = enumerate_distribution(model, (5,), units)
     x, W, b = law.states, model.weight, model.bias
     assert not torch.equal(W, W.T)
     # p(xᵢ = 1 | rest) by enumeration: the state with xᵢ = 1 against that with the lower value
@@ -43,7 +43,7 @@ def test_conditional_of_asymmetric_couplings(units, generator):
 
 def test_conditionals_keep_the_event_s_shape(generator):
     model = Ising((2, 3), "grid", 0.3, 0.1)
-    x = enumerate_law(model, (2, 3), "spin").states
+    x = enumerate_distribution(model, (2, 3), "spin").states
     assert model.conditional_logits(x).shape == flip_logits(model, x, low=-1.0).shape == (64, 2, 3)
     torch.testing.assert_close(model.conditional_logits(x), flip_logits(model, x, low=-1.0))
 
@@ -61,7 +61,7 @@ def test_block_gibbs_keeps_the_enumerated_law(units, graph, temperature, generat
     model = Ising((2, 3), graph, 0.7, 0.1, units).double()
     with torch.no_grad():
         model.weight.mul_(torch.randn(6, 6, generator=generator, dtype=torch.float64))
-    law = enumerate_law(model, (2, 3), units, temperature)
+    law = enumerate_distribution(model, (2, 3), units, temperature)
     n = 40_000
     starts = law.sample(n, generator)
     ends = sweeps(model, starts, 3, generator, temperature)
@@ -76,7 +76,7 @@ def test_block_updates_reach_the_law_from_anywhere(generator):
     model = random_ising("spin", generator, 4)
     with torch.no_grad():
         model.weight.mul_(0.3)
-    law = enumerate_law(model, (4,), "spin")
+    law = enumerate_distribution(model, (4,), "spin")
     x = sweeps(model, torch.full((20_000, 4), 0.37, dtype=torch.float64), 50, generator)
     error = 5 * ((1 - law.mean().square()) / 20_000).sqrt()
     assert ((x.mean(0) - law.mean()).abs() < error).all()
@@ -111,7 +111,7 @@ def test_ising_chain_has_its_closed_form():
     n, J, B = 7, 0.6, 0.3
     root = math.sqrt(math.exp(2 * J) * math.sinh(B) ** 2 + math.exp(-2 * J))
     z = sum((math.exp(J) * math.cosh(B) + sign * root) ** n for sign in (1, -1))
-    law = enumerate_law(Ising((n,), "torus", J, B).double(), (n,), "spin")
+    law = enumerate_distribution(Ising((n,), "torus", J, B).double(), (n,), "spin")
     assert law.log_z.item() == pytest.approx(math.log(z), abs=1e-6)
 
 
@@ -152,8 +152,8 @@ def test_protocols_copies_and_descriptions():
         (lambda: Ising.of(torch.zeros(2, 2), torch.zeros(3)), "couplings"),
         (lambda: Pairwise((2,), graph=torch.ones(3, 3)), r"graph must have shape \(2, 2\)"),
         (lambda: Ising((3,))(torch.ones(2, 4)), "Ising has 3 units, but events of shape .4,. have 4"),
-        (lambda: enumerate_law(lambda x: x.sum(1), (21,)), "at most 20"),
-        (lambda: enumerate_law(lambda x: x.sum(1), (2,), temperature=0), "temperature"),
+        (lambda: enumerate_distribution(lambda x: x.sum(1), (21,)), "at most 20"),
+        (lambda: enumerate_distribution(lambda x: x.sum(1), (2,), temperature=0), "temperature"),
     ],
 )
 def test_bad_input_is_named(make, message):

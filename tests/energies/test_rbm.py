@@ -9,7 +9,7 @@ from adance.energies import (
     RBM,
     BlockSampled,
     Conditionals,
-    enumerate_law,
+    enumerate_distribution,
     fit_visible_bias,
     flip_logits,
     freeze,
@@ -109,7 +109,7 @@ def test_likelihood_gradient_is_the_enumerated_one(units, generator):
 @UNITS
 def test_block_gibbs_keeps_the_enumerated_law_and_finds_its_marginals(units, generator):
     model = rbm(units, generator, (2, 2))
-    law = enumerate_law(model, (2, 2), units)
+    law = enumerate_distribution(model, (2, 2), units)
     n = 40_000
     kept = sweeps(model, law.sample(n, generator), 2, generator)
     assert kept.shape == (n, 2, 2)
@@ -144,7 +144,7 @@ def test_contrastive_divergence_has_the_likelihood_s_gradient(units, kind, k, st
     # Four visible and three hidden units. Chains that have mixed are samples of the model, and the gradient of the gap
     # is that of the exact likelihood within five standard errors of a product of units, over data and over chains.
     n = 20_000
-    data = enumerate_law(rbm(units, generator), (4,), units).sample(n, generator)
+    data = enumerate_distribution(rbm(units, generator), (4,), units).sample(n, generator)
     model, recipe = rbm(units, generator), kind(k, BlockGibbs())
     (-model.log_prob(data).mean()).backward()
     exact = [parameter.grad.clone() for parameter in model.parameters()]
@@ -163,7 +163,7 @@ def test_contrastive_divergence_has_the_likelihood_s_gradient(units, kind, k, st
 @pytest.mark.parametrize("kind", [PersistentCD, ContrastiveDivergence])
 def test_training_raises_the_exact_likelihood(units, kind, generator):
     target = rbm("spin", generator, (2, 3), 3)
-    spins = enumerate_law(target, (2, 3), "spin").sample(1000, generator)
+    spins = enumerate_distribution(target, (2, 3), "spin").sample(1000, generator)
     data = spins if units == "spin" else (spins + 1) / 2
     model = RBM((2, 3), 4, units, generator=generator).double()
     fit_visible_bias(model, data)

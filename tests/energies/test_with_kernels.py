@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from adance import AdaNCE
-from adance.energies import RBM, Boltzmann, Ising, enumerate_law, fit_visible_bias
+from adance.energies import RBM, Boltzmann, Ising, enumerate_distribution, fit_visible_bias
 from adance.samplers import gibbs, run_chains
 
 
@@ -17,7 +17,7 @@ def test_kernels_keep_the_enumerated_law(units, make, kernel, generator):
         "boltzmann": lambda: Boltzmann((2, 2), 2, units, std=1.0, generator=generator),
         "ising": lambda: Ising((2, 2), "torus", 0.4, 0.2, units),
     }[make]()
-    law = enumerate_law(model, (2, 2), units)
+    law = enumerate_distribution(model, (2, 2), units)
     n = 5000
     ends = run_chains(getattr(gibbs, kernel)(3), model, law.sample(n, generator), generator=generator).x
     seen = torch.bincount(law.index(ends), minlength=16)
@@ -28,7 +28,7 @@ def test_kernels_keep_the_enumerated_law(units, make, kernel, generator):
 @pytest.mark.parametrize("start", ["data", "rejuvenated"])
 def test_block_gibbs_drives_an_rbm_inside_an_objective(start, generator):
     target = RBM((6,), 3, "spin", std=1.0, generator=generator)
-    spins = enumerate_law(target, (6,), "spin").sample(2000, generator)
+    spins = enumerate_distribution(target, (6,), "spin").sample(2000, generator)
     data = (spins + 1) / 2
     model = RBM((6,), 4, generator=generator)
     fit_visible_bias(model, data)

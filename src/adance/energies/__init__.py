@@ -8,7 +8,7 @@ from adance.energies.class_conditional import ClassConditional, ClassConditional
 from adance.energies.conditional import ConditionalEnergy, given, needs_condition, takes_condition
 from adance.energies.convnet import ConvNet
 from adance.energies.energy import Energy, energy_and_gradient, eval_mode, evaluate
-from adance.energies.enumeration import Enumerated, enumerate_law, log_likelihood
+from adance.energies.enumeration import Enumerated, enumerate_distribution, log_likelihood
 from adance.energies.frozen import freeze, refresh
 from adance.energies.hopfield import Hopfield
 from adance.energies.inpainting import InpaintingEnergy
@@ -64,7 +64,7 @@ __all__ = [
     "Uniform",
     "advance_power_iteration",
     "energy_and_gradient",
-    "enumerate_law",
+    "enumerate_distribution",
     "eval_mode",
     "evaluate",
     "fit_visible_bias",

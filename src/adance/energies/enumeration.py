@@ -58,7 +58,7 @@ class Enumerated:
         return self.states[torch.multinomial(self.probs, n, replacement=True, generator=generator)]
 
 
-def enumerate_law(
+def enumerate_distribution(
     energy: Energy,
     event_shape: Sequence[int],
     units: UnitKind = "bit",
@@ -94,5 +94,5 @@ def log_likelihood(energy: Energy, x: Tensor, units: UnitKind = "bit", temperatu
 
     Its gradient in the energy's parameters is the likelihood gradient (thesis 2.4), with both phases exact.
     """
-    law = enumerate_law(energy, x.shape[1:], units, temperature, like=x)
-    return -evaluate(energy, x).mean() / temperature - law.log_z
+    distribution = enumerate_distribution(energy, x.shape[1:], units, temperature, like=x)
+    return -evaluate(energy, x).mean() / temperature - distribution.log_z

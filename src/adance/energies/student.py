@@ -10,7 +10,7 @@ from adance.energies.mixtures import cholesky
 from adance.errors import InputError
 
 DEGREES = 4.0
-"""Degrees of freedom of a fitted law: low enough for heavy tails, high enough for a covariance."""
+"""Degrees of freedom of a fitted distribution: low enough for heavy tails, high enough for a covariance."""
 
 
 class StudentT(ExactDensity):
@@ -42,13 +42,13 @@ class StudentT(ExactDensity):
 
     @classmethod
     def fitted(cls, x: Tensor) -> "StudentT":
-        """The law with 4 degrees of freedom that has the mean and covariance of ``x`` ``(N, D)``."""
+        """The distribution with 4 degrees of freedom that has the mean and covariance of ``x`` ``(N, D)``."""
         return cls(x.mean(0), covariance_of(x) * (1 - 2 / DEGREES))
 
     def sample(self, n: int, generator: torch.Generator | None = None) -> Tensor:
         """``n`` independent samples ``(n, D)``."""
         normal = self._normal(n, generator) @ self.factor.T
-        # χ²/ν of ν degrees of freedom, by the standard gamma law of shape ν/2
+        # χ²/ν of ν degrees of freedom, by the standard gamma distribution of shape ν/2
         gamma = torch._standard_gamma(self.degrees.expand(n) / 2, generator=generator)
         return self.location + normal * (0.5 * self.degrees / gamma)[:, None].sqrt()
 

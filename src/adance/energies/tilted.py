@@ -11,7 +11,7 @@ from adance.energies.conditional import takes_condition
 from adance.energies.mlp import MLP
 from adance.errors import InputError
 
-LawName = Literal["gaussian", "mixture", "student", "kde", "cover", "flow"]
+BaseName = Literal["gaussian", "mixture", "student", "kde", "cover", "flow"]
 
 
 class Tilted(Configurable, nn.Module):
@@ -25,8 +25,9 @@ class Tilted(Configurable, nn.Module):
         event_shape: Shape of one event.
         net: f: a network ``(B, *event) -> (B,)``, arguments of the default :class:`MLP`, or ``None`` for that MLP. The
             weights of its last linear layer are set to 0.
-        base: The base: any density with ``sample`` and ``log_prob``, or the name of a law that is fitted to the data
-            before training. By default the objective's noise, if that is a law fitted to the data, else a Gaussian.
+        base: The base: any density with ``sample`` and ``log_prob``, or the name of a distribution that is fitted to
+            the data before training. By default the objective's noise, if that is a density fitted to the data, else a
+            Gaussian.
 
     Raises:
         InputError: The network is conditional, or its last layer is not a plain linear one.
@@ -38,7 +39,7 @@ class Tilted(Configurable, nn.Module):
         self,
         event_shape: Sequence[int],
         net: nn.Module | Mapping[str, Any] | None = None,
-        base: LawName | Density | None = None,
+        base: BaseName | Density | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(net, nn.Module):
@@ -47,7 +48,7 @@ class Tilted(Configurable, nn.Module):
             raise InputError(f"the network of a tilted energy must not be conditional, and {type(net).__name__} is")
         _start_at_zero(net)
         self.net = net
-        self.law = base if isinstance(base, str) else None
+        self.base_name = base if isinstance(base, str) else None
         self.base = None if isinstance(base, str) else base
         self.fitted_by: Configurable | None = None
 

@@ -32,9 +32,9 @@ def measure_outliers(
 ) -> list[Measurement]:
     """AUROC of −E for held-out data against noise, interpolations, training rows, and the sets that are given.
 
-    *Noise* is uniform on [−1, 1] for images and the fitted normal law for vectors. *Interpolations* are half-way
-    between two held-out rows of different classes (any two, without labels). *Training rows* are no outliers: 0.5 says
-    that the model does not distinguish them from held-out ones.
+    *Noise* is uniform on [−1, 1] for images and the fitted normal distribution for vectors. *Interpolations* are
+    half-way between two held-out rows of different classes (any two, without labels). *Training rows* are no outliers:
+    0.5 says that the model does not distinguish them from held-out ones.
 
     Args:
         run: The run.

@@ -153,7 +153,7 @@ class NeuralNoise(Noise):
         self, n: int, data: Tensor, generator: torch.Generator | None = None, condition: Tensor | None = None
     ) -> NeuralSample:
         """``n`` independent samples ``(n, *event)`` of the mixture, with their graph if reparameterized."""
-        mean, std = self._conditional_law(n, data, generator)
+        mean, std = self._conditional_moments(n, data, generator)
         noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
         z, conditional = mean + std * noise, None
         if self.settings.gradient == "reinforce":
@@ -170,7 +170,7 @@ class NeuralNoise(Noise):
         """The estimate of ``−log p_n(x)`` ``(M,)``, with z's from the generator of ``sample``."""
         drawn = sample if isinstance(sample, NeuralSample) else None
         generator = None if drawn is None else drawn.generator
-        mean, std = self._conditional_law(self.settings.marginal_draws, x, generator)
+        mean, std = self._conditional_moments(self.settings.marginal_draws, x, generator)
         each = _normal_log_prob(self.standard(x)[:, None], mean, std)
         marginal = each.logsumexp(1) - math.log(self.settings.marginal_draws) - self.standard.log_volume()
         if drawn is not None:
@@ -180,7 +180,7 @@ class NeuralNoise(Noise):
         base = math.log(self.settings.base_weight) - self.base.energy(x)
         return -torch.logaddexp(base, math.log1p(-self.settings.base_weight) + marginal)
 
-    def _conditional_law(self, n: int, like: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    def _conditional_moments(self, n: int, like: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of p_φ(·|z), standardized, ``(n, D)`` each, for n new z's."""
         mean, raw = self.net(randn(n, self.latent, like, generator)).chunk(2, 1)
         return mean, softplus(raw) + self.settings.min_std

@@ -93,7 +93,7 @@ class FixedNoise(Noise):
         return -self.density.log_prob(x).to(x.dtype)
 
 
-class LawNoise(NoiseRecipe):
+class DensityNoise(NoiseRecipe):
     """The recipe of a fixed noise whose density is fitted to data, so that it can also be the base of an energy."""
 
     @property
@@ -115,7 +115,7 @@ class LawNoise(NoiseRecipe):
         return FixedNoise(self.fit(data, generator))
 
 
-class FittedNoise(LawNoise):
+class FittedNoise(DensityNoise):
     """A fixed noise that is fitted to the data.
 
     Args:

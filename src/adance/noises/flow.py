@@ -12,7 +12,7 @@ from torch.distributions import Distribution
 from adance.configurable import build, describe
 from adance.energies.analytic import Density, ExactDensity
 from adance.errors import InputError
-from adance.noises.fixed import FixedNoise, LawNoise
+from adance.noises.fixed import DensityNoise, FixedNoise
 from adance.noises.noise import Noise, NoiseSample
 from adance.noises.standardized import Standardizer, randn, standard_normal_log_prob
 from adance.randomness import weights_drawn_from
@@ -29,7 +29,7 @@ PATIENCE = 10
 """Looks without an improvement after which the fit stops."""
 
 
-class Flow(LawNoise):
+class Flow(DensityNoise):
     """An autoregressive flow on standardized, flattened events, first fitted to the data by maximum likelihood.
 
     It starts as the normal distribution with the data's mean and standard deviation in each axis. A tenth of the rows

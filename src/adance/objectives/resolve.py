@@ -40,7 +40,7 @@ def resolve_start(
     Raises:
         InputError: ``start`` is ``reweighted``, but the chains cannot be reweighted.
     """
-    can_follow = sampler.keeps_law and not setting.conditional
+    can_follow = sampler.keeps_target and not setting.conditional
     if start is None:
         follow = setting.vectors and can_follow and rejuvenation is None
         start = "reweighted" if follow else "rejuvenated"

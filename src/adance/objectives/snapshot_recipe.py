@@ -7,7 +7,7 @@ from adance.energies.tilted import Tilted
 from adance.noises.refresh import Interval, longest_interval
 from adance.noises.snapshot import Snapshot
 from adance.objectives.objective import ChainPlan, Setting, Site
-from adance.samplers.defaults import default_start_law, warn_of_noise
+from adance.samplers.defaults import default_start_distribution, warn_of_noise
 from adance.samplers.kernel import Kernel
 from adance.samplers.model_chains import ModelChains
 from adance.samplers.persistent_chains import ChainStarts, StartKind, runs_since_noise
@@ -55,8 +55,8 @@ class SnapshotRecipe:
         """
         warn_of_noise(self.sampler, site.data)
         frozen = freeze(site.energy)
-        law = frozen.fitted_base if isinstance(frozen, Tilted) else default_start_law(site.data)
-        starts = ChainStarts(law, self.start, self.rejuvenation, self.buffer, site.generator)
+        distribution = frozen.fitted_base if isinstance(frozen, Tilted) else default_start_distribution(site.data)
+        starts = ChainStarts(distribution, self.start, self.rejuvenation, self.buffer, site.generator)
         chains = ModelChains(frozen, self.sampler, starts, site.data, site.chains)
         if not site.setting.conditional:
             chains.check_units(frozen)

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from adance.configurable import describe
 from adance.energies.tilted import Tilted
 from adance.noises.by_name import as_noise
-from adance.noises.fixed import FittedNoise, FixedNoise, LawNoise
+from adance.noises.fixed import DensityNoise, FittedNoise, FixedNoise
 from adance.noises.noise import Noise, NoiseRecipe
 
 
@@ -22,20 +22,20 @@ def fit_base(
         generator: Source of randomness.
     """
     if isinstance(energy, Tilted) and energy.base is None:
-        law = _law_of(energy, noise)
-        energy.base, energy.fitted_by = law.fit(data, generator), law
+        base = _base_noise(energy, noise)
+        energy.base, energy.fitted_by = base.fit(data, generator), base
 
 
 def blank_base(energy: nn.Module, noise: NoiseRecipe | None, event_shape: tuple[int, ...]) -> None:
     """Give a tilted energy without a base one whose tensors a checkpoint then fills in."""
     if isinstance(energy, Tilted) and energy.base is None:
-        energy.base = _law_of(energy, noise).blank(event_shape)
+        energy.base = _base_noise(energy, noise).blank(event_shape)
 
 
 def noise_for(energy: nn.Module, noise: NoiseRecipe, data: Tensor, generator: torch.Generator | None = None) -> Noise:
     """The noise of an objective: the base of a tilted energy if it was fitted as that noise, else built for data."""
     fitted_by = energy.fitted_by if isinstance(energy, Tilted) else None
-    same = fitted_by is not None and isinstance(noise, LawNoise) and describe(fitted_by) == describe(noise)
+    same = fitted_by is not None and isinstance(noise, DensityNoise) and describe(fitted_by) == describe(noise)
     if same and not noise.trained and isinstance(energy, Tilted):
         return FixedNoise(energy.fitted_base)
     return noise.build(data, generator)
@@ -47,7 +47,7 @@ def tilt_of(energy: nn.Module, noise: Noise) -> nn.Module | None:
     return energy.net if shared else None  # type: ignore[return-value]
 
 
-def _law_of(energy: Tilted, noise: NoiseRecipe | None) -> LawNoise:
-    """The law that the base is fitted by: the named one, else the objective's noise if it can be, else a Gaussian."""
-    law = noise if energy.law is None else as_noise(energy.law)
-    return law if isinstance(law, LawNoise) and law.everywhere else FittedNoise("gaussian")
+def _base_noise(energy: Tilted, noise: NoiseRecipe | None) -> DensityNoise:
+    """The noise whose density is the base: the named one, else the objective's if it has a density, else a Gaussian."""
+    base = noise if energy.base_name is None else as_noise(energy.base_name)
+    return base if isinstance(base, DensityNoise) and base.everywhere else FittedNoise("gaussian")

@@ -22,7 +22,7 @@ def warn_of_noise(kernel: Kernel, data: Tensor) -> None:
         )
 
 
-def default_start_law(data: Tensor) -> Density:
+def default_start_distribution(data: Tensor) -> Density:
     """Uniform on [−1, 1] for images, the fitted normal distribution for vectors; ``data`` ``(N, *event)``."""
     if is_vector(data.shape[1:]):
         return Gaussian.fitted(data)

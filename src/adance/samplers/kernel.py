@@ -102,7 +102,7 @@ class Kernel(Configurable, ABC):
     """Whether the stationary distribution is exact at any step size."""
 
     @property
-    def keeps_law(self) -> bool:
+    def keeps_target(self) -> bool:
         """Whether the kernel leaves ``exp(−E/T)`` invariant, so that chains can follow a distribution that changes."""
         return self.exact and self.temperature > 0
 

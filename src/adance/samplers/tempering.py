@@ -77,7 +77,7 @@ class Tempering(Kernel):
         self.gradients_per_step = len(ladder) * kernel.gradients_per_step
 
     @property
-    def keeps_law(self) -> bool:
+    def keeps_target(self) -> bool:
         """``False``: chains at all temperatures start where the coldest are, so the hot ones first have to converge."""
         return False
 

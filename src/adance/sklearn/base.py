@@ -12,7 +12,7 @@ from adance.energies.mixtures import FittedMixture
 from adance.energies.student import StudentT
 from adance.errors import InputError
 from adance.noises.by_name import NoiseName, as_noise
-from adance.noises.fixed import LawNoise
+from adance.noises.fixed import DensityNoise
 from adance.sklearn.rows import TableRows
 from adance.training.in_memory import Rows
 
@@ -40,9 +40,9 @@ def fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density
 
     Args:
         rows: The rows.
-        noise: Name of a law; ``auto``: that of ``BASES`` that is best on held-out rows; or ``stack``: several laws as
-            one mixture, whose weights are the best ones on held-out rows (Smyth and Wolpert 1999), and for wide tables
-            the same as ``auto``.
+        noise: Name of a distribution; ``auto``: that of ``BASES`` that is best on held-out rows; or ``stack``:
+            several distributions as one mixture, whose weights are the best ones on held-out rows (Smyth and Wolpert
+            1999), and for wide tables the same as ``auto``.
         generator: Source of randomness.
 
     Raises:
@@ -54,12 +54,12 @@ def fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density
     if noise == "stack" and not wide:
         return _stack(rows.train, x, held_out, generator)
     names = (noise,) if noise not in ("auto", "stack") else WIDE_BASES if wide else BASES
-    laws = [_law(name).fit(x, generator) for name in names]
-    return max(laws, key=lambda law: float(law.log_prob(held_out).mean()))
+    distributions = [_noise_named(name).fit(x, generator) for name in names]
+    return max(distributions, key=lambda distribution: float(distribution.log_prob(held_out).mean()))
 
 
 def _stack(train: Rows, x: Tensor, held_out: Tensor, generator: torch.Generator) -> Blend:
-    """Laws fitted to rows ``x``, which are ``train`` with noise, and mixtures also to copies with other noise."""
+    """Distributions fitted to rows ``x``, which are ``train`` with noise, and mixtures also to copies with other noise."""
     n = len(x)
     copies = torch.cat([x] + [train.with_noise(generator).x for _ in range(1, -(-NOISY_ROWS // n))])
     parts: list[ExactDensity] = [
@@ -70,10 +70,10 @@ def _stack(train: Rows, x: Tensor, held_out: Tensor, generator: torch.Generator)
     return Blend(parts, weights)
 
 
-def _law(name: str) -> LawNoise:
-    known = [law for law in get_args(NoiseName) if law != "uniform"]
+def _noise_named(name: str) -> DensityNoise:
+    known = [distribution for distribution in get_args(NoiseName) if distribution != "uniform"]
     if name not in known:
         raise InputError(f"noise must be auto, stack, {', '.join(known[:-1])} or {known[-1]}, got {name!r}")
-    law = as_noise(cast(NoiseName, name))
-    assert isinstance(law, LawNoise)
-    return law
+    distribution = as_noise(cast(NoiseName, name))
+    assert isinstance(distribution, DensityNoise)
+    return distribution

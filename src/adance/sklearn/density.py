@@ -28,7 +28,7 @@ QUICK_DRAWS = 20_000
 
 
 class EnergyDensity(DensityMixin, BaseEstimator):
-    """Density of the rows of a table: a simple law times a network, ``p(x) = p_base(x) exp(−f(x))/Z``.
+    """Density of the rows of a table: a simple distribution times a network, ``p(x) = p_base(x) exp(−f(x))/Z``.
 
     The network f is at least −5, so the density has a finite integral, of which log Z is computed.
 

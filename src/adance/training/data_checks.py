@@ -45,8 +45,8 @@ def fingerprint(data: Dataset, rows: Tensor) -> dict[str, Any]:
         labels = {"labels": zlib.crc32(data.train_labels.cpu().numpy().tobytes()), "classes": known}
     if data.kind == "image":
         return data.describe() | labels | {"pixels": {"mean": float(rows.mean()), "std": float(rows.std())}}
-    law = Gaussian.fitted(rows)
-    return data.describe() | labels | {"mean": law.mean.tolist(), "std": law.std.tolist()}
+    distribution = Gaussian.fitted(rows)
+    return data.describe() | labels | {"mean": distribution.mean.tolist(), "std": distribution.std.tolist()}
 
 
 @torch.no_grad()
