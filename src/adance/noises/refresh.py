@@ -1,6 +1,5 @@
 """When a snapshot is refreshed: every K optimizer steps, or when little is left to learn from it."""
 
-import math
 from typing import Literal
 
 from adance.errors import InputError
@@ -18,12 +17,12 @@ STALE_WEIGHT = 0.2
 MIN_EFFECTIVE_SHARE = 0.5
 """With ``auto`` and reweighted chains, a snapshot is stale when their effective share would fall below this."""
 
-
-SHORTEST = 4
-"""With ``auto`` and reweighted chains, the learning rate falls if two snapshots in a row last for less than this."""
+SHORTEST, MEMORY = 4, 0.8
+"""With ``auto`` and reweighted chains, the learning rate falls while snapshots last for less than this many steps: the
+last one, and the running geometric mean of all, to which each contributes a share of 1 − ``MEMORY``."""
 
 LOWER, RAISE = 0.5, 1.2
-"""The factors by which the learning rate falls and rises at most at a refresh."""
+"""The factors by which the learning rate falls at most, and rises, at a refresh."""
 
 
 def check_interval(interval: object) -> None:
@@ -65,7 +64,7 @@ class RefreshRule:
         check_interval(interval)
         self.adaptive, self.interval, self.reweights = interval == "auto", longest_interval(interval), reweights
         self.age, self.count, self._first_weight, self.lr_factor = 0, 0, 0.0, 1.0
-        self._last_age = self.interval
+        self._typical_age = float(SHORTEST)
         self.last, self.finishing = last, last == 0
 
     def due(self, step: int, separation: Separation) -> bool:
@@ -80,9 +79,7 @@ class RefreshRule:
         due = stale or (self.age >= self.interval if self.adaptive else step % self.interval == 0)
         if due:
             if self.adaptive and self.reweights and not self.finishing:
-                typical = math.sqrt(self.age * self._last_age)
-                self.lr_factor = min(1.0, self.lr_factor * min(max(typical / SHORTEST, LOWER), RAISE))
-                self._last_age = self.age
+                self._adapt_rate()
             self.age, self.count = 0, self.count + 1
         return due
 
@@ -94,11 +91,18 @@ class RefreshRule:
             self._first_weight = weight
         return weight < STALE_WEIGHT * self._first_weight
 
+    def _adapt_rate(self) -> None:
+        """Lower the factor of the learning rate if snapshots do not last, and otherwise raise it towards 1."""
+        self._typical_age = self._typical_age**MEMORY * self.age ** (1 - MEMORY)
+        too_short = max(self._typical_age, self.age) < SHORTEST
+        change = max(self._typical_age / SHORTEST, LOWER) if too_short else RAISE
+        self.lr_factor = min(1.0, self.lr_factor * change)
+
     def state(self) -> list[float]:
         """The state, to continue from here."""
-        return [self.age, self.count, self._first_weight, self.finishing, self.lr_factor, self._last_age]
+        return [self.age, self.count, self._first_weight, self.finishing, self.lr_factor, self._typical_age]
 
     def restore(self, state: list[float]) -> None:
         """Continue from :meth:`state`."""
-        age, count, self._first_weight, finishing, self.lr_factor, last_age = state
-        self.age, self.count, self.finishing, self._last_age = int(age), int(count), bool(finishing), int(last_age)
+        age, count, self._first_weight, finishing, self.lr_factor, self._typical_age = state
+        self.age, self.count, self.finishing = int(age), int(count), bool(finishing)

@@ -59,7 +59,7 @@ def fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density
 
 
 def _stack(train: Rows, x: Tensor, held_out: Tensor, generator: torch.Generator) -> Blend:
-    """Distributions fitted to rows ``x``, which are ``train`` with noise, and mixtures also to copies with other noise."""
+    """Densities fitted to rows ``x``, which are ``train`` with noise, and mixtures also to copies with other noise."""
     n = len(x)
     copies = torch.cat([x] + [train.with_noise(generator).x for _ in range(1, -(-NOISY_ROWS // n))])
     parts: list[ExactDensity] = [
