@@ -9,8 +9,8 @@ so distances are measured after 30 to 300 steps. The quality is the distance at 
 of the last three evaluations. One JSON file a run in benchmarks/results/intervals, so an interrupted study resumes
 where it stopped. At the end tables of the digits and of mnist14 (what benchmarks/mnist14.py writes) go into
 docs/long-intervals-appendix.md, with a bootstrap 90 % interval of the quality relative to the thesis's K = 1, and a
-picture of quality against gradients next to it. ``--quick``: 2,000 steps of four recipes, one seed; nothing kept but a
-picture next to the results.
+picture of quality against gradients next to it. ``--quick`` runs 2,000 steps of four recipes with one seed,
+and keeps only a picture next to the results.
 """
 
 import argparse

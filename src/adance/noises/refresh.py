@@ -20,10 +20,11 @@ MIN_EFFECTIVE_SHARE = 0.5
 
 
 SHORTEST = 4
-"""With ``auto`` and reweighted chains, the learning rate falls if two snapshots in a row last for less than this."""
+"""With ``auto`` and reweighted chains, the learning rate falls if two successive snapshots last for fewer steps than
+this, in the geometric mean."""
 
 LOWER, RAISE = 0.5, 1.2
-"""The factors by which the learning rate falls and rises at most at a refresh."""
+"""Smallest and largest factor by which the learning rate changes at one refresh."""
 
 
 def check_interval(interval: object) -> None:
@@ -58,7 +59,7 @@ class RefreshRule:
         count: Refreshes so far.
         finishing: Whether K is 1 by now.
         lr_factor: Factor of the learning rate, at most 1. With ``auto`` and reweighted chains it is adapted at each
-            refresh so that snapshots last for at least about 4 steps; otherwise 1.
+            refresh so that snapshots last for about 4 steps or more; otherwise it is 1.
     """
 
     def __init__(self, interval: Interval, reweights: bool = False, last: int | None = None) -> None:
