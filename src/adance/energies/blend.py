@@ -16,10 +16,10 @@ class Blend(ExactDensity):
 
     Args:
         parts: Densities on the same events, each a module.
-        weights: Weights ``(K,)`` of the parts, positive, of sum 1; by default equal.
+        weights: Positive weights ``(K,)`` of the parts, which sum to 1; equal by default.
 
     Raises:
-        InputError: There are no parts, or not as many weights.
+        InputError: ``parts`` is empty, or ``weights`` has a different length.
     """
 
     log_weights: Tensor | None
@@ -28,7 +28,7 @@ class Blend(ExactDensity):
         if not parts:
             raise InputError("a blend needs at least one density")
         if weights is not None and len(weights) != len(parts):
-            raise InputError(f"a blend of {len(parts)} densities needs as many weights, got {len(weights)}")
+            raise InputError(f"a blend of {len(parts)} densities needs {len(parts)} weights, got {len(weights)}")
         super().__init__(parts[0].origin)
         self.parts = nn.ModuleList(parts)
         self.register_buffer("log_weights", None if weights is None else weights.log())

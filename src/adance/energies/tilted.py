@@ -25,9 +25,8 @@ class Tilted(Configurable, nn.Module):
         event_shape: Shape of one event.
         net: f: a network ``(B, *event) -> (B,)``, arguments of the default :class:`MLP`, or ``None`` for that MLP. The
             weights of its last linear layer are set to 0.
-        base: The base: any density with ``sample`` and ``log_prob``, or the name of a distribution that is fitted to
-            the data before training. By default the objective's noise, if that is a density fitted to the data, else a
-            Gaussian.
+        base: Any density with ``sample`` and ``log_prob``, or the name of a distribution that is fitted to the data
+            before training. By default the objective's noise, if that is a density fitted to the data, else a Gaussian.
 
     Raises:
         InputError: The network is conditional, or its last layer is not a plain linear one.

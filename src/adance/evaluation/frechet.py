@@ -13,10 +13,10 @@ from adance.evaluation.torchmetrics_features import GivenFeatures, check_feature
 
 
 def frechet_distance(reference: Reference, features: Tensor) -> float:
-    """The Fréchet distance of the normal distributions with the moments of two sets of features (Heusel et al. 2017).
+    """The Fréchet distance between two normal distributions with the moments of features (Heusel et al. 2017).
 
     ``‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½)``, covariances with n − 1. Below n = d a covariance is singular: the value
-    is finite and real, but far above the distance of the distributions, and there is a warning.
+    is finite and real, but far above the distance between the distributions, and there is a warning.
 
     Args:
         reference: Of real data, d features.

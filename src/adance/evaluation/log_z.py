@@ -120,8 +120,8 @@ def grid_log_z(
 ) -> tuple[float, float]:
     """``log ∫ exp(−E/T)`` over a square, by the trapezoidal rule.
 
-    The square reaches 8 scales from the center on each side, so a broader distribution loses mass, and details
-    below 16/600 of a scale are not resolved: the second number shows it.
+    The square extends 8 scales from the center on each side, so a broader distribution loses mass. Details below 16/600
+    of a scale are not resolved: the second number then is large.
 
     Args:
         energy: ``(B, 2) -> (B,)``.

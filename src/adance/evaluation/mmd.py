@@ -14,8 +14,8 @@ MAX_ROWS = 2000
 def squared_mmd(x: Tensor, y: Tensor, bandwidth: float | None = None) -> float:
     """Squared maximum mean discrepancy with kernel ``exp(−‖x − y‖²/2h²)``, unbiased (Gretton et al. 2012).
 
-    ``mean_{i≠j} k(xᵢ, xⱼ) + mean_{i≠j} k(yᵢ, yⱼ) − 2 mean k(xᵢ, yⱼ)``; 0 in the mean for equal
-    distributions, and then below 0 half the time.
+    ``mean_{i≠j} k(xᵢ, xⱼ) + mean_{i≠j} k(yᵢ, yⱼ) − 2 mean k(xᵢ, yⱼ)``. For equal distributions its
+    expectation is 0, and about half of its values are negative.
 
     Args:
         x: ``(n, D)``.

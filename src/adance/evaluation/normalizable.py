@@ -35,11 +35,11 @@ def why_unnormalized(run: Run) -> list[str]:
 
 
 def density_base(run: Run) -> Density:
-    """The distribution that annealing begins at.
+    """The distribution that annealing starts from.
 
     The base of a tilted energy; the energy's own Gaussian base; else the box of the chains' bounds; else for images
-    [−1, 1], widened by half a level at both ends if they have levels; and for vectors the normal distribution
-    with the data's mean and deviation.
+    [−1, 1], widened by half a level at both ends if they have levels; and for vectors the normal distribution with
+    the data's mean and standard deviation.
     """
     if isinstance(run.energy, Tilted):
         return run.energy.fitted_base

@@ -33,8 +33,8 @@ def measure_outliers(
     """AUROC of −E for held-out data against noise, interpolations, training rows, and the sets that are given.
 
     *Noise* is uniform on [−1, 1] for images and the fitted normal distribution for vectors. *Interpolations* are
-    half-way between two held-out rows of different classes (any two, without labels). *Training rows* are no outliers:
-    0.5 says that the model does not distinguish them from held-out ones.
+    half-way between two held-out rows of different classes (any two, without labels). *Training rows* are not outliers:
+    0.5 means that the model does not distinguish them from held-out rows.
 
     Args:
         run: The run.

@@ -11,7 +11,7 @@ from adance.evaluation.measurement import Measurement
 ARROWS = {"lower": " ↓", "higher": " ↑", None: ""}
 SAMPLES_CAPTION = (
     "↓ lower is better, ↑ higher; the last row is the score that real data get in place of samples: the floor. Squared "
-    "and kernel distances are unbiased: around 0 for equal distributions, and by chance below."
+    "and kernel distances are unbiased: near 0 for equal distributions, and sometimes negative."
 )
 OTHERS_CAPTION = "↓ lower is better, ↑ higher, ≈½ near 0.5; an AUROC of 1 is perfect, 0.5 is chance"
 

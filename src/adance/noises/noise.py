@@ -85,7 +85,7 @@ class Noise(NoiseRecipe, nn.Module):
 
     @property
     def lr_factor(self) -> float:
-        """Factor by which the noise asks to multiply the model's learning rate, at most 1."""
+        """Factor, at most 1, by which the model's learning rate should be multiplied."""
         return 1.0
 
     def build(self, data: Tensor, generator: torch.Generator | None = None) -> "Noise":

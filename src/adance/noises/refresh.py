@@ -57,7 +57,7 @@ class RefreshRule:
         count: Refreshes so far.
         finishing: Whether K is 1 by now.
         lr_factor: Factor of the learning rate, at most 1. With ``auto`` and reweighted chains it is adapted at each
-            refresh so that snapshots last for at least about 4 steps; otherwise 1.
+            refresh so that snapshots last for about 4 steps or more; otherwise it is 1.
     """
 
     def __init__(self, interval: Interval, reweights: bool = False, last: int | None = None) -> None:

@@ -90,7 +90,7 @@ class Snapshot(Noise):
 
     @property
     def lr_factor(self) -> float:
-        """Factor of the learning rate: below 1 if snapshots of reweighted chains would become stale too soon."""
+        """Factor of the learning rate, below 1 if snapshots of reweighted chains would become stale too soon."""
         return self.rule.lr_factor
 
     @property
@@ -183,7 +183,7 @@ class Snapshot(Noise):
         self._refreshed = True
 
     def metrics(self) -> dict[str, Tensor]:
-        """Metrics of the chains; with ``auto`` the number of refreshes so far, and the factor of the learning rate."""
+        """Metrics of the chains; with ``auto`` also the number of refreshes and, if reweighted, ``lr_factor``."""
         count = {"refreshes": torch.tensor(self.rule.count, dtype=torch.int64)} if self.rule.adaptive else {}
         lr = {"lr_factor": torch.tensor(self.lr_factor)} if self.rule.adaptive and self.follows else {}
         return self.chains.metrics() | count | lr

@@ -93,7 +93,7 @@ class Contrastive(Objective):
 
     @property
     def lr_factor(self) -> float:
-        """Factor of the learning rate that the noise asks for."""
+        """Factor of the learning rate, set by the noise."""
         return self.noise.lr_factor
 
     @property

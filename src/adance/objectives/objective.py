@@ -189,7 +189,7 @@ class Objective(Recipe, nn.Module):
 
     @property
     def lr_factor(self) -> float:
-        """Factor by which the trainer multiplies the energy's learning rate at the next step, at most 1."""
+        """Factor, at most 1, by which the trainer multiplies the energy's learning rate at the next step."""
         return 1.0
 
     @property

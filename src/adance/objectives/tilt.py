@@ -48,6 +48,6 @@ def tilt_of(energy: nn.Module, noise: Noise) -> nn.Module | None:
 
 
 def _base_noise(energy: Tilted, noise: NoiseRecipe | None) -> DensityNoise:
-    """The noise whose density is the base: the named one, else the objective's if it has a density, else a Gaussian."""
+    """The noise whose density is the base: the named one, else the objective's if it can be one, else a Gaussian."""
     base = noise if energy.base_name is None else as_noise(energy.base_name)
     return base if isinstance(base, DensityNoise) and base.everywhere else FittedNoise("gaussian")

@@ -17,22 +17,22 @@ from adance.sklearn.rows import TableRows
 from adance.training.in_memory import Rows
 
 BASES, WIDE_BASES = ("student", "cover"), ("student", "kde")
-"""Bases that ``auto`` chooses from, and those for wide tables, on which fitted mixtures are slow."""
+"""Bases that ``auto`` chooses from, and those for wide tables, where fitting mixtures is slow."""
 
 WIDE = 64
-"""Columns above which a table is wide."""
+"""A table with more columns than this is wide."""
 
 COMPONENTS = (1, 3, 10, 30)
-"""Components of the mixtures of a stack."""
+"""Numbers of components of the mixtures in a stack."""
 
 ROWS_PER_COMPONENT = 5
-"""Fewest rows for each component of a mixture of a stack."""
+"""Least number of rows for each component of a mixture in a stack."""
 
 NOISY_ROWS = 2000
-"""Rows are repeated, each time with other noise, until mixtures are fitted to at least this many."""
+"""Least number of rows that mixtures in a stack are fitted to; fewer rows are repeated with new noise."""
 
 SMALLEST_WEIGHT = 0.02
-"""Least weight of a density of a stack, so that its tails stay heavy."""
+"""Smallest weight of a density in a stack, which keeps the tails of the stack heavy."""
 
 
 def fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density:
@@ -40,9 +40,9 @@ def fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density
 
     Args:
         rows: The rows.
-        noise: Name of a distribution; ``auto``: that of ``BASES`` that is best on held-out rows; or ``stack``:
-            several distributions as one mixture, whose weights are the best ones on held-out rows (Smyth and Wolpert
-            1999), and for wide tables the same as ``auto``.
+        noise: Name of a distribution, ``auto`` or ``stack``. ``auto`` is the one of ``BASES``, or of ``WIDE_BASES`` for
+            wide tables, that is best on held-out rows. ``stack`` is a mixture of several distributions with the weights
+            that are best on held-out rows (Smyth and Wolpert 1999); for wide tables it is the same as ``auto``.
         generator: Source of randomness.
 
     Raises:
@@ -59,7 +59,7 @@ def fit_base(rows: TableRows, noise: str, generator: torch.Generator) -> Density
 
 
 def _stack(train: Rows, x: Tensor, held_out: Tensor, generator: torch.Generator) -> Blend:
-    """Densities fitted to rows ``x``, which are ``train`` with noise, and mixtures also to copies with other noise."""
+    """Distributions fitted to ``x``, the rows of ``train`` with noise; for mixtures, also to copies with new noise."""
     n = len(x)
     copies = torch.cat([x] + [train.with_noise(generator).x for _ in range(1, -(-NOISY_ROWS // n))])
     parts: list[ExactDensity] = [

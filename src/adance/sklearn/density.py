@@ -24,13 +24,13 @@ from adance.sklearn.rows import TableRows
 from adance.sklearn.waves import Waves
 
 QUICK_DRAWS = 20_000
-"""Samples of the base by which the density is normalized at the end of a fit."""
+"""Number of samples of the base from which log Z is estimated at the end of a fit."""
 
 
 class EnergyDensity(DensityMixin, BaseEstimator):
-    """Density of the rows of a table: a simple distribution times a network, ``p(x) = p_base(x) exp(−f(x))/Z``.
+    """Density of a table's rows: a simple distribution corrected by a network, ``p(x) = p_base(x) exp(−f(x))/Z``.
 
-    The network f is at least −5, so the density has a finite integral, of which log Z is computed.
+    The network f is never below −5, so Z is finite, and importance sampling from the base estimates it.
 
     Columns are standardized. Each gets Gaussian noise of its resolution in training, so that rounded and discrete
     columns have a density too; the estimate is of the data with this noise. A part of the rows is held out, and the fit
@@ -38,9 +38,10 @@ class EnergyDensity(DensityMixin, BaseEstimator):
 
     Args:
         noise: The base, which is also the noise that rows are distinguished from: ``gaussian``, ``mixture``,
-            ``student``, ``kde``, ``cover``, ``flow``, or ``stack``: mixtures of 1, 3, 10 and 30 normal distributions,
-            ``student`` and ``kde`` with the weights that are best on held-out rows. ``auto``: ``stack``; for more than
-            64 columns ``student`` or ``kde``, the one that is better on held-out rows.
+            ``student``, ``kde``, ``cover``, ``flow``, ``stack`` or ``auto``. ``stack`` combines mixtures of 1, 3, 10
+            and 30 normal distributions, ``student`` and ``kde``, with the weights that are best on held-out rows.
+            ``auto`` is ``stack``. For more than 64 columns both are ``student`` or ``kde``, whichever is better on
+            held-out rows.
         hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
         max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000.
         warm_start: Continue the previous fit, in its units and with its base.
@@ -107,11 +108,11 @@ class EnergyDensity(DensityMixin, BaseEstimator):
 
     @property
     def log_z_bracket_(self) -> Bracket:
-        """The true log Z of the energy between two bounds, less the one that :meth:`score_samples` uses.
+        """Bounds on the true log Z of the energy, minus the log Z that :meth:`score_samples` uses.
 
-        It is 0 if the density is exactly normalized. ``score(X) − log_z_bracket_.upper`` is a mean log-density that the
-        model has at least, with a probability of 99 %. Importance sampling from the base computes it when it is first
-        read, with a warning if the bracket does not close.
+        This difference is 0 if the density is exactly normalized. With a probability of 99 %,
+        ``score(X) − log_z_bracket_.upper`` is a lower bound on the mean log-density of the normalized model. Importance
+        sampling from the base computes the bracket when it is first read, with a warning if it does not close.
         """
         check_is_fitted(self)
         if self._bracket is None:

@@ -15,7 +15,7 @@ REFERENCES = 500
 """Likely rows that the nearest ones are chosen from."""
 
 LARGEST_DIFFERENCE = 1.0
-"""Difference of a column beyond which two rows count as no farther apart, in standard deviations."""
+"""Largest difference in a column, in standard deviations; in the distance of two rows, larger ones count as this."""
 
 NEAREST = 20
 """Likely rows that a row is compared with; each in one order of the columns and in the reverse order."""
@@ -50,10 +50,10 @@ def shapley_values(
 ) -> tuple[Tensor, Tensor]:
     """Contributions ``(N, D)`` of the columns to the scores of rows, and the mean score ``(N,)`` of their references.
 
-    A row is compared with its nearest likely rows. A difference of more than 1 in a column counts as 1 there: otherwise
-    the columns in which the row is odd would decide which rows are near. The values of a likely row are replaced by
-    those of the row, one column after the other, in a random order; a column's contribution is the mean change of the
-    score. So contributions sum exactly to the difference of the scores.
+    A row is compared with its nearest likely rows. In this distance, a difference of more than 1 in a column counts as
+    1: otherwise the columns in which the row is unusual would decide which rows are near. The values of a likely row
+    are replaced by those of the row, one column after the other, in a random order; a column's contribution is the mean
+    change of the score. So the contributions sum exactly to the difference of the scores.
 
     Args:
         score: Scores ``(B,)`` of rows ``(B, D)``.

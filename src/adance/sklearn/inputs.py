@@ -13,7 +13,7 @@ from adance.data.transforms import Standardize
 from adance.errors import InputError
 
 FEWEST_ROWS = 3
-"""Two rows to fit a base to, and one that is held out."""
+"""Two rows to fit the base to, and one held-out row."""
 
 
 def training_rows(estimator: Any, X: Any) -> Tensor:

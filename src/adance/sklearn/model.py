@@ -78,8 +78,7 @@ def fit_model(
     Args:
         rows: The rows.
         budget: Size of the network, and settings of training.
-        noise: Name of a distribution that is fitted to the rows, or ``auto``: that of ``BASES`` that is best on
-            held-out rows.
+        noise: The base: name of a distribution that is fitted to the rows, ``auto`` or ``stack``, as in ``fit_base``.
         generator: Source of randomness.
         make_net: Makes the network for a number of columns; by default an MLP.
         adapt: Makes the objective that is minimized from the NCE objective.

@@ -1,4 +1,4 @@
-"""Log Z of a tilted energy whose network is bounded, between two bounds that hold."""
+"""Bounds on log Z of a tilted energy whose network is bounded below."""
 
 import math
 
@@ -14,10 +14,10 @@ BOUND = 5.0
 """The density is at most exp(BOUND)/Z times its base."""
 
 FAILURE = 1e-3
-"""Probability that one look at the weights misleads; there are at most ``LOOKS``."""
+"""Probability that the bracket is wrong at one look at the weights; there are at most ``LOOKS``."""
 
 DRAWS, LOOKS = 100_000, 10
-"""Samples of the base for each look."""
+"""Samples of the base that each look adds, and the largest number of looks."""
 
 CHUNK = 10_000
 NARROW = 0.05
@@ -27,8 +27,8 @@ NARROW = 0.05
 class BoundedNet(nn.Module):
     """A network that is never below −5: ``softplus(f(x) + 5) − 5``.
 
-    A density ``p_base(x) exp(−f(x))`` of an unbounded f need not have a finite integral, since f grows linearly and the
-    tails of a base may fall slowly. With a bound it has one, and the weights of importance sampling have a bound too.
+    If f is unbounded, the integral of ``p_base(x) exp(−f(x))`` can be infinite, since −f can grow linearly while the
+    tails of the base decay slowly. The bound makes the integral finite, and bounds the weights of importance sampling.
 
     Args:
         net: f: a network ``(B, D) -> (B,)``.
@@ -44,13 +44,13 @@ class BoundedNet(nn.Module):
 
 
 def bracket_tilt(energy: Tilted, log_z: float, generator: torch.Generator) -> Bracket:
-    """Log Z of ``p_base(x) exp(−f(x))`` less ``log_z``, by importance sampling from the base.
+    """Bounds on log Z of ``p_base(x) exp(−f(x))``, minus ``log_z``, by importance sampling from the base.
 
     Samples are drawn until the bracket is narrow, at most 1,000,000.
 
     Args:
         energy: A tilted energy whose network f is a :class:`BoundedNet`.
-        log_z: What is subtracted.
+        log_z: The number to subtract.
         generator: Source of randomness.
     """
     log_weights = torch.empty(0, dtype=torch.float64)
@@ -63,13 +63,13 @@ def bracket_tilt(energy: Tilted, log_z: float, generator: torch.Generator) -> Br
 
 
 def bracket_mean(log_weights: Tensor, largest: float) -> Bracket:
-    """The logarithm of the mean of independent weights ``exp(log_weights)`` ``(n,)``, between two bounds.
+    """Bounds on the logarithm of the expectation of weights, from independent ones ``exp(log_weights)`` ``(n,)``.
 
-    They are an empirical Bernstein bound (Maurer and Pontil 2009).
+    These are empirical Bernstein bounds (Maurer and Pontil 2009).
 
     Args:
         log_weights: Logarithms of the weights.
-        largest: Upper bound on them.
+        largest: Upper bound on ``log_weights``.
     """
     n, mean = len(log_weights), log_mean_exp(log_weights)
     tails = math.log(4 / FAILURE)

@@ -33,16 +33,17 @@ TRIMMED_STEPS = 250
 class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
     """Finds the rows of a table that are unlikely under a density of the training rows.
 
-    The density is a base times a network, as in :class:`EnergyDensity`. Scores are log-densities: low for outliers.
+    The density is a base corrected by a network, as in :class:`EnergyDensity`. Scores are log-densities: low for
+    outliers.
 
     Args:
         contamination: The share of outliers among the training rows, in (0, 0.5]; 0.5 if you do not know it. This
             share of the rows is dropped before a first fit (those far from a dense ellipsoid). After it, the same share
             of all rows is dropped again (the least likely ones), and the density is fitted to the rest. It is also the
             share below the threshold. ``auto``: training rows are normal, and one in 20 is below the threshold.
-        noise: The base of the density, as in :class:`EnergyDensity`, but ``auto`` is ``student`` or ``cover`` (``kde``
-            for more than 64 columns), the one that is better on held-out rows, and ``student`` with a
-            ``contamination``.
+        noise: The base of the density, as in :class:`EnergyDensity` except for ``auto``. With a ``contamination``,
+            ``auto`` is ``student``. Otherwise it is ``student`` or ``cover``, for more than 64 columns ``student`` or
+            ``kde``, whichever is better on held-out rows.
         hidden: Widths of the network's hidden layers; by default (32, 32) up to 300 rows, else (128, 128).
         max_steps: Most optimizer steps; by default 80 up to 300 rows, else twice as many as rows, at most 4,000, and
             with a ``contamination`` at most 250.

@@ -80,7 +80,7 @@ class DensityRatio(BaseEstimator):
     def fit(self, X: Any, y: Any) -> "DensityRatio":
         """Fit to rows ``X`` ``(N, D)`` of both sets, with two labels ``y`` ``(N,)``.
 
-        There is a warning if the ranges of a column in the two sets do not overlap.
+        Warns if the ranges of the two sets in a column do not overlap.
 
         Raises:
             ValueError: ``y`` does not have exactly two labels, each with at least 2 rows.
@@ -122,7 +122,7 @@ class DensityRatio(BaseEstimator):
             column = int(apart.nonzero()[0])
             name = getattr(self, "feature_names_in_", range(len(apart)))[column]
             warnings.warn(
-                f"the two sets do not overlap in column {name}: the size of log-ratios is arbitrary",
+                f"the two sets do not overlap in column {name}, so the size of the log-ratios is arbitrary",
                 ConvergenceWarning,
                 stacklevel=3,
             )

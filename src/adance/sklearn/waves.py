@@ -1,4 +1,4 @@
-"""What the network of a density sees of a row."""
+"""The features of a row that the network of a density sees."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ FREQUENCY = 3.0
 
 
 class Waves(nn.Module):
-    """The columns x of rows, ``sin 3x`` and ``cos 3x``.
+    """Concatenates the columns x of rows, ``sin 3x`` and ``cos 3x``.
 
     A smooth network is slow to learn narrow details, such as peaks at frequent values, from x alone (Gorishniy et al.
     2022).
