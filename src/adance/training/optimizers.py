@@ -64,7 +64,7 @@ class Optimizers:
     def step(self, step: int, masked: Tensor, lr_factor: float = 1.0) -> None:
         """Do optimizer step ``step``, counted from 1; if ``masked`` is 1.0, no weight changes.
 
-        ``lr_factor`` multiplies the learning rate of the energy.
+        ``lr_factor`` multiplies every learning rate but the adversary's.
         """
         adversary_lr = self.settings.adversary_lr or self.settings.lr
         for name, optimizer in self.by_name.items():
