@@ -73,6 +73,12 @@ def test_warm_start_continues() -> None:
     assert again.history.losses[0] < 1.01 * first.history.losses[first.history.best]
 
 
+def test_warm_start_needs_the_same_columns() -> None:
+    density = EnergyDensity(warm_start=True, max_steps=0, random_state=0).fit(ROWS[:50])
+    with pytest.raises(InputError, match=f"a fit of {ROWS.shape[1]} columns, got rows of {ROWS.shape[1] + 1}"):
+        density.fit(np.c_[ROWS[:50], ROWS[:50, :1]])
+
+
 def test_an_unknown_noise_is_named() -> None:
     with pytest.raises(InputError, match=r"noise must be auto, stack, gaussian, .* or flow, got 'gauss'"):
         EnergyDensity(noise="gauss").fit(ROWS)

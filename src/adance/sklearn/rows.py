@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from adance.data.transforms import Standardize
+from adance.errors import InputError
 from adance.sklearn.budget import FEW_ROWS
 from adance.training.in_memory import Rows
 
@@ -49,7 +50,12 @@ class TableRows:
             labels: Labels ``(N,)``.
             units: The units; by default fitted to ``x``.
             kept: Indices of the rows that are used; units and noise are those of all rows.
+
+        Raises:
+            InputError: ``units`` are for another number of columns.
         """
+        if units is not None and len(units.mean) != x.shape[1]:
+            raise InputError(f"warm_start continues a fit of {len(units.mean)} columns, got rows of {x.shape[1]}")
         units = units or Standardize.fit(x)
         standard = units.to_model(x)
         every = Rows(standard, labels, resolution(standard))
