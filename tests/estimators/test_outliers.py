@@ -43,6 +43,16 @@ def test_a_cluster_of_outliers_among_the_training_rows_is_found() -> None:
     assert areas[1] < 0.5  # many similar rows are likely
 
 
+@pytest.mark.parametrize("contamination", ["auto", 0.1])
+def test_far_rows_are_outliers_in_every_direction(contamination: float | str) -> None:
+    """Where a network is linear, it must not outweigh the heavy tails of the base."""
+    rng = np.random.default_rng(0)
+    x, directions = rng.normal(size=(300, 3)), rng.normal(size=(500, 3))
+    detector = EnergyOutlierDetector(contamination=contamination, random_state=0).fit(x)
+    for distance in (1e2, 1e4, 1e8):
+        assert (detector.predict(distance * directions) == -1).all()
+
+
 @pytest.mark.parametrize("contamination", [0, 0.6, "some", None])
 def test_contamination_is_a_share(contamination: object) -> None:
     with pytest.raises(InputError, match=r"contamination must be 'auto' or a number in \(0, 0.5\]"):

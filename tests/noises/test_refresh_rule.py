@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from adance.noises.noise import Separation
-from adance.noises.refresh import SHORTEST, RefreshRule
+from adance.noises.refresh import LOWEST, SHORTEST, RefreshRule
 from adance.objectives import NCE
 from adance.training import Settings
 from adance.training.optimizers import Optimizers
@@ -39,6 +39,25 @@ def test_one_short_interval_among_long_ones_leaves_the_rate():
     for age in (17, 2, 23, 27, 2):
         refresh_after(rule, age)
         assert rule.lr_factor == 1
+
+
+def test_the_refresh_after_a_finished_run_leaves_the_rate():
+    rule = RefreshRule("auto", reweights=True, last=2)
+    assert not rule.due(1, separation(0.9))
+    assert rule.due(2, separation(0.9))
+    rule.last = 100  # the run gets more steps
+    refresh_after(rule, 1)
+    assert rule.lr_factor == 1
+
+
+def test_the_rate_can_always_recover():
+    rule = RefreshRule("auto", reweights=True)
+    for _ in range(2000):
+        refresh_after(rule, 1)
+    assert rule.lr_factor == LOWEST
+    for _ in range(60):
+        refresh_after(rule, 30)
+    assert rule.lr_factor == 1
 
 
 @pytest.mark.parametrize("options", [{"interval": "auto"}, {"interval": 1, "reweights": True}])

@@ -21,8 +21,8 @@ SHORTEST, MEMORY = 4, 0.8
 """With ``auto`` and reweighted chains, the learning rate falls while snapshots last for less than this many steps: the
 last one, and the running geometric mean of all, to which each contributes a share of 1 − ``MEMORY``."""
 
-LOWER, RAISE = 0.5, 1.2
-"""The factors by which the learning rate falls at most, and rises, at a refresh."""
+LOWER, RAISE, LOWEST = 0.5, 1.2, 1e-3
+"""The factors by which the learning rate falls at most, and rises, at a refresh; and the lowest factor in all."""
 
 
 def check_interval(interval: object) -> None:
@@ -78,7 +78,7 @@ class RefreshRule:
         self.age += 1
         due = stale or (self.age >= self.interval if self.adaptive else step % self.interval == 0)
         if due:
-            if self.adaptive and self.reweights and not self.finishing:
+            if self.adaptive and self.reweights and not (self.finishing or finished):
                 self._adapt_rate()
             self.age, self.count = 0, self.count + 1
         return due
@@ -96,7 +96,7 @@ class RefreshRule:
         self._typical_age = self._typical_age**MEMORY * self.age ** (1 - MEMORY)
         too_short = max(self._typical_age, self.age) < SHORTEST
         change = max(self._typical_age / SHORTEST, LOWER) if too_short else RAISE
-        self.lr_factor = min(1.0, self.lr_factor * change)
+        self.lr_factor = min(1.0, max(LOWEST, self.lr_factor * change))
 
     def state(self) -> list[float]:
         """The state, to continue from here."""

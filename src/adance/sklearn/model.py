@@ -16,6 +16,7 @@ from adance.objectives.objective import Objective
 from adance.randomness import drawing_from
 from adance.sklearn.base import fit_base
 from adance.sklearn.budget import Budget
+from adance.sklearn.normalization import BoundedNet
 from adance.sklearn.rows import TableRows
 from adance.training.in_memory import FitHistory, fit_in_memory, loss_on
 
@@ -80,7 +81,7 @@ def fit_model(
         budget: Size of the network, and settings of training.
         noise: The base: name of a distribution that is fitted to the rows, ``auto`` or ``stack``, as in ``fit_base``.
         generator: Source of randomness.
-        make_net: Makes the network for a number of columns; by default an MLP.
+        make_net: Makes the network for a number of columns; by default an MLP, bounded from below.
         adapt: Makes the objective that is minimized from the NCE objective.
         start: A model to continue from, with its base.
 
@@ -110,7 +111,7 @@ def _new_energy(
     columns = rows.train.x.shape[1]
     base = fit_base(rows, noise, generator)
     with drawing_from(generator):
-        net = MLP((columns,), budget.hidden, base=False) if make_net is None else make_net(columns)
+        net = BoundedNet(MLP((columns,), budget.hidden, base=False)) if make_net is None else make_net(columns)
     return Tilted((columns,), net, base)
 
 

@@ -33,8 +33,8 @@ TRIMMED_STEPS = 250
 class EnergyOutlierDetector(OutlierMixin, BaseEstimator):
     """Finds the rows of a table that are unlikely under a density of the training rows.
 
-    The density is a base corrected by a network, as in :class:`EnergyDensity`. Scores are log-densities: low for
-    outliers.
+    The density is a base corrected by a bounded network, as in :class:`EnergyDensity`. Scores are log-densities: low
+    for outliers.
 
     Args:
         contamination: The share of outliers among the training rows, in (0, 0.5]; 0.5 if you do not know it. This
