@@ -35,7 +35,7 @@ def test_metrics_of_vectors_fit_80_columns_a_line_for_each_set_of_samples():
         assert line.count("-0.01235") == 3
     assert text.count("↓") == 4  # one above each metric, one below them that says what it means
     assert "↓ lower is better, ↑ higher" in text
-    assert "around 0 for equal laws" in " ".join(text.split())
+    assert "near 0 for equal distributions" in " ".join(text.split())
 
 
 def test_with_many_metrics_the_samples_are_still_named():
