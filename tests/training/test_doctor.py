@@ -84,7 +84,7 @@ def to_and_fro(size):
         ("ratio temperature too large", {"ratio_std": 0.02, "auc": 0.85}, {"ratio_std": 0.02, "auc": 0.75}, ()),
         ("ratio temperature too small", {"ratio_std": 60.0}, {"ratio_std": 15.0}, ()),
         ("energies drift", {"energy_noise": lambda step: 0.12 * step}, {"energy_noise": lambda step: 0.03 * step}, ()),
-        ("overfitted energy", {"energy_held_out": 2.0}, {"energy_held_out": 1.25}, ()),
+        ("overfitted energy", {"energy_held_out": 2.5}, {"energy_held_out": 1.6}, ()),
     ],
 )
 def test_a_cause_is_found_beyond_its_bound_and_not_before(cause, sick, well, without):

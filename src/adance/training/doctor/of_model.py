@@ -156,6 +156,6 @@ OVERFIT = Check(
     lambda run: run.recent("energy_train", "energy_held_out", "energy_std"),
     overfit,
     "above",
-    0.5,
+    1.0,
     _memorizes,
 )
