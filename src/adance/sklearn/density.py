@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class EnergyDensity(DensityMixin, BaseEstimator):
         x, generator = training_rows(self, X), generator_of(self.random_state)
         rows = TableRows.of(x, generator, units=None if start is None else start.units)
         budget = Budget.of(len(x), self.hidden, self.max_steps)
-        net = lambda columns: _network(columns, budget.hidden)  # noqa: E731
+        net = partial(_network, hidden=budget.hidden)
         noise = "stack" if self.noise == "auto" else self.noise
         model = fit_model(rows, budget, noise, generator, net, start=start)
         log_z = log_mean_exp(sample_log_weights(model.energy, QUICK_DRAWS, generator)).value
