@@ -55,6 +55,13 @@ def test_with_one_noise_sample_it_is_half_the_logistic_contrast(generator):
     torch.testing.assert_close(2 * RankingOrNone(1)(r[:, 0], r[:, 1:]), Logistic()(r[:, 0], r[:, 1:]))
 
 
+def test_gradients_are_finite_where_the_ratio_is_zero():
+    r = torch.tensor([[0.5, -torch.inf, -torch.inf]], requires_grad=True)
+    (gradient,) = torch.autograd.grad(RankingOrNone(2)(r[:, 0], r[:, 1:]), r)
+    assert gradient.isfinite().all()
+    assert gradient[0, 0] < 0
+
+
 @pytest.mark.parametrize("contrast", [RankingOrNone(3), RankingOrNone(2, 0.5), Balanced(3)])
 def test_the_limit_of_small_temperature(contrast, generator):
     d, T = torch.randn(6, 1 + contrast.noises, generator=generator).double(), 1e-5

@@ -32,3 +32,13 @@ def test_densities_are_those_of_all_classes_together(classifier: EnergyClassifie
     exact = np.log(0.25 * norm(-1, 1).pdf(x) + 0.75 * norm(1, 1).pdf(x))[:, 0]
     assert (exact - classifier.score_samples(x)).mean() < 0.05
     assert classifier.score_samples([[30.0]]) < classifier.score_samples(x).min()
+
+
+def test_rows_far_from_all_training_rows_are_unlikely() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(200, 3))
+    fitted = EnergyClassifier(random_state=0).fit(x, x[:, 0] > 0)
+    directions = rng.normal(size=(500, 3))
+    for distance in (10.0, 1000.0):
+        far = distance * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        assert fitted.score_samples(far).max() < fitted.score_samples(x).min()

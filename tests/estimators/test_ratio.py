@@ -77,6 +77,16 @@ def test_two_tables_are_one_call() -> None:
     np.testing.assert_array_equal(pair.log_ratio(x), both.log_ratio(x))
 
 
+def test_two_tables_need_the_same_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    old, new = (
+        pandas.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}),
+        pandas.DataFrame({"a": [1.0, 2.0], "c": [3.0, 2.0]}),
+    )
+    with pytest.raises(InputError, match="the same columns, but the denominator has no c"):
+        DensityRatio().fit_pair(new, old)
+
+
 def test_divergences_need_rows_of_both_sets() -> None:
     x, y = shifted(200, 1.0, 0)
     ratio = DensityRatio(max_steps=300, random_state=0).fit(x, y)

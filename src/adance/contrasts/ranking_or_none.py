@@ -40,9 +40,11 @@ class RankingOrNone(Contrast):
     def __call__(self, r_data: Tensor, r_noise: Tensor) -> Tensor:
         """The loss from log-ratios on data ``(B,)`` and on noise ``(B, K)``."""
         log_share = math.log(self.noises / self.odds)
+        none_of_them = torch.full_like(r_noise[:, :1], log_share)
         # r₀ is compared with log(K/γ + Σ e^r) over the other samples, so that the loss is 0 at r₀ = ∞
-        others = torch.cat([torch.full_like(r_noise[:, :1], log_share), r_noise[:, 1:]], 1).logsumexp(1)
-        none, one = softplus(r_noise.logsumexp(1) - log_share), softplus(others - r_data)
+        others = torch.cat([none_of_them, r_noise[:, 1:]], 1).logsumexp(1)
+        none = torch.cat([none_of_them, r_noise], 1).logsumexp(1) - log_share
+        one = softplus(others - r_data)
         return self.rest * none.mean() + self.share * one.mean()
 
     def zero_temperature_loss(self, d_data: Tensor, d_noise: Tensor) -> Tensor:

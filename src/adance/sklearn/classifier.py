@@ -108,6 +108,8 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
         rows = TableRows.of(x, generator, torch.as_tensor(labels))
         net = lambda columns: ClassNet(columns, len(self.classes_), budget.hidden)  # noqa: E731
         self.model_ = fit_model(rows, budget, self.noise, generator, net, JointNCE)
+        with torch.no_grad():
+            self.lowest_ = float(self.model_.energy.net(rows.train.x.double()).min())
         self.n_iter_ = self.model_.history.steps
         return self
 
@@ -125,6 +127,13 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[best]  # type: ignore[no-any-return]
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Log-densities ``(N,)`` of rows ``X`` ``(N, D)``, all classes together: low for rows of no class."""
+        """Log-densities ``(N,)`` of rows ``X`` ``(N, D)``, all classes together: low for rows of no class.
+
+        The network is taken to be nowhere lower than at the training rows. So far from them the density falls like that
+        of the base, even if the network's linear parts do not.
+        """
         check_is_fitted(self)
-        return self.model_.log_density(rows_in_units(self, X, self.model_.units)).numpy()
+        x = rows_in_units(self, X, self.model_.units)
+        with torch.no_grad():
+            below: Tensor = (self.lowest_ - self.model_.energy.net(x)).clamp_min(0)
+        return (self.model_.log_density(x) - below).numpy()
