@@ -123,6 +123,14 @@ def test_schemes_are_default_short_and_long_runs_from_noise_and_buffer(digits_ru
     }
 
 
+def test_exact_chains_have_no_long_runs(plane_run):
+    kernel = plane_run.sampler
+    lengths = {scheme.name: scheme.steps for scheme in all_schemes(plane_run)}
+    assert kernel.exact
+    assert lengths.pop("default from noise") == 20 * kernel.steps
+    assert {name.split()[0] for name in lengths} == {"short-run"}
+
+
 def test_default_samples_are_those_of_adance_sample(digits_run):
     scheme = choose_schemes(digits_run, ["default"])[0]
     drawn = scheme.sample(digits_run, 20, seed=5)

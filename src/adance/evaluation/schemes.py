@@ -59,13 +59,15 @@ def all_schemes(run: Run) -> list[SamplingScheme]:
     *Default* chains are those of ``adance sample``, *short-run* ones take as many steps as in training, *long-run* ones
     ten times as many, or twice as many as default ones if that is more. Each starts from noise, and from the buffer if
     the run has one (default chains do not). For Langevin each is measured again with σ = 0 in the last 10 steps (a
-    third of the chain at most): gradient steps, which remove the last noise. Adjusted kernels are exact, and need none.
+    third of the chain at most): gradient steps, which remove the last noise. Adjusted kernels need neither these nor
+    long runs: they are exact, and their default chains are long already.
     """
     kernel, default = run.sampler, run.sampling_steps
     noisy = isinstance(kernel, Langevin) and kernel.noise_std > 0
-    longer = LONG_RUN_FACTOR * kernel.steps
-    long_run = longer if longer > default else 2 * default
-    lengths = {"default": default, "short-run": kernel.steps, "long-run": long_run}
+    lengths = {"default": default, "short-run": kernel.steps}
+    if not kernel.exact:
+        longer = LONG_RUN_FACTOR * kernel.steps
+        lengths["long-run"] = longer if longer > default else 2 * default
     schemes = []
     for kind, steps in lengths.items():
         noise_free = min(NOISE_FREE_STEPS, steps // 3) if noisy else 0
