@@ -1,5 +1,6 @@
 """Features by a small classifier of the data set's labels: what distinguishes its classes, without a download."""
 
+import logging
 import math
 from collections.abc import Sequence
 
@@ -12,6 +13,8 @@ from adance.errors import InputError
 from adance.evaluation.cache import cached_tensors, content_key
 from adance.evaluation.extractor import Extractor
 from adance.randomness import fork_rng
+
+log = logging.getLogger("adance")
 
 VERSION = "classifier 1"
 MAX_DENSE = 256
@@ -90,6 +93,7 @@ class Classifier(Extractor):
 
 def _train(data: Dataset, classes: int, seed: int) -> nn.Sequential:
     assert data.train_labels is not None
+    log.info(f"training a classifier of {data.name}, whose features measure samples; it is kept for other runs")
     labels = torch.searchsorted(torch.unique(data.train_labels), data.train_labels)
     with fork_rng(seed):
         network = make_network(data.event_shape, classes)
