@@ -120,7 +120,41 @@ def test_the_kernel_density_s_centers_are_in_the_checkpoint(train_tilted, tmp_pa
     assert torch.equal(adance.load(tmp_path / "run").energy.base.centers, run.energy.base.centers)
 
 
+class Linear(nn.Module):
+    """−a·x₀: with it, ``p_base(x) exp(−f(x))`` grows along the first axis of any base with heavy tails."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.layer(x).squeeze(1)
+
+
+def test_a_bound_keeps_the_density_near_the_base():
+    bounded = Tilted((3,), Linear(), StudentT.fitted(DATA), bound=5.0)
+    with torch.no_grad():
+        bounded.net.net.layer.weight[:] = torch.tensor([-2.0, 0, 0])
+    for x in (DATA, 1e3 * DATA, -1e3 * DATA):
+        f = bounded.net(x)
+        assert f.min() >= -5
+        torch.testing.assert_close(f, nn.functional.softplus(-2 * x[:, 0] + 5) - 5)
+        torch.testing.assert_close(bounded(x), f - bounded.base.log_prob(x))
+
+
+def test_a_run_with_a_bound_is_opened_again(train_tilted, points, tmp_path):
+    energy = Tilted((3,), {"hidden": [8]}, "gaussian", bound=5.0)
+    settings = adance.Settings(steps=6, batch_size=32, sample_every=0)
+    run = adance.Trainer(energy, adance.AdaNCE(), points, settings, tmp_path / "b", show_progress=False).fit()
+    opened = adance.load(tmp_path / "b")
+    assert torch.equal(opened.score(DATA), run.score(DATA))
+    assert opened.energy.net.bound == 5.0
+
+
 def test_what_it_refuses():
+    for bound in (0.0, -1.0, math.nan):
+        with pytest.raises(InputError, match="bound must be"):
+            Tilted((3,), bound=bound)
     with pytest.raises(InputError, match="not fitted yet"):
         Tilted((3,))(DATA)
     with pytest.raises(InputError, match=r"torch\.nn\.Linear"):

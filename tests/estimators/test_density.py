@@ -9,7 +9,7 @@ from scipy.stats import multivariate_normal, norm
 
 from adance.errors import InputError
 from adance.sklearn import EnergyDensity
-from adance.sklearn.normalization import BoundedNet, bracket_mean
+from adance.sklearn.normalization import bracket_mean
 from adance.sklearn.waves import Waves
 
 RNG = np.random.default_rng(0)
@@ -87,18 +87,6 @@ def test_an_unknown_noise_is_named() -> None:
 def test_a_row_that_is_too_far_is_named(density: EnergyDensity) -> None:
     with pytest.raises(InputError, match="row 1 of X is not finite after it is standardized"):
         density.score_samples([[0.0, 0.0], [1e300, 0.0]])
-
-
-class Scaled(torch.nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return 100 * x[:, 0]
-
-
-def test_a_network_without_a_bound_has_one() -> None:
-    net = BoundedNet(Scaled())
-    torch.testing.assert_close(
-        net(torch.tensor([[-1.0], [0.0], [1.0]])), torch.tensor([-5.0, 0.0067, 100.0]), atol=1e-4, rtol=0
-    )
 
 
 def test_the_bracket_of_a_mean_holds_and_closes() -> None:

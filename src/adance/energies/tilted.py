@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from adance.configurable import Configurable
 from adance.energies.analytic import Density
+from adance.energies.bounded import BoundedNet
 from adance.energies.conditional import takes_condition
 from adance.energies.mlp import MLP
 from adance.errors import InputError
@@ -27,9 +28,12 @@ class Tilted(Configurable, nn.Module):
             weights of its last linear layer are set to 0.
         base: Any density with ``sample`` and ``log_prob``, or the name of a distribution that is fitted to the data
             before training. By default the objective's noise, if that is a density fitted to the data, else a Gaussian.
+        bound: b > 0: f is ``softplus(net(x) + b) − b``, which is at least −b (and starts at 0.007 if b = 5); ``None``
+            for f = net. With a bound, the density is at most e^b/Z times the base, so it is integrable whatever the
+            network is. Without one, −f can grow faster than the base falls, far from the data.
 
     Raises:
-        InputError: The network is conditional, or its last layer is not a plain linear one.
+        InputError: The network is conditional, its last layer is not a plain linear one, or ``bound`` is not above 0.
     """
 
     base: Density | None
@@ -39,6 +43,7 @@ class Tilted(Configurable, nn.Module):
         event_shape: Sequence[int],
         net: nn.Module | Mapping[str, Any] | None = None,
         base: BaseName | Density | None = None,
+        bound: float | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(net, nn.Module):
@@ -46,7 +51,7 @@ class Tilted(Configurable, nn.Module):
         if takes_condition(net):
             raise InputError(f"the network of a tilted energy must not be conditional, and {type(net).__name__} is")
         _start_at_zero(net)
-        self.net = net
+        self.net = net if bound is None else BoundedNet(net, bound)
         self.base_name = base if isinstance(base, str) else None
         self.base = None if isinstance(base, str) else base
         self.fitted_by: Configurable | None = None

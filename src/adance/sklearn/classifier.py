@@ -107,7 +107,7 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
         generator, budget = generator_of(self.random_state), Budget.of(len(x), self.hidden, self.max_steps)
         rows = TableRows.of(x, generator, torch.as_tensor(labels))
         net = lambda columns: ClassNet(columns, len(self.classes_), budget.hidden)  # noqa: E731
-        self.model_ = fit_model(rows, budget, self.noise, generator, net, JointNCE)
+        self.model_ = fit_model(rows, budget, self.noise, generator, net, JointNCE, bound=None)
         with torch.no_grad():
             self.lowest_ = float(self.model_.energy.net(rows.train.x.double()).min())
         self.n_iter_ = self.model_.history.steps

@@ -20,7 +20,7 @@ from adance.samplers.resampling import log_mean_exp
 from adance.sklearn.budget import Budget
 from adance.sklearn.inputs import generator_of, rows_in_units, training_rows
 from adance.sklearn.model import fit_model
-from adance.sklearn.normalization import BoundedNet, bracket_tilt, sample_log_weights
+from adance.sklearn.normalization import bracket_tilt, sample_log_weights
 from adance.sklearn.rows import TableRows
 from adance.sklearn.waves import Waves
 
@@ -125,4 +125,4 @@ class EnergyDensity(DensityMixin, BaseEstimator):
 
 
 def _network(columns: int, hidden: tuple[int, ...]) -> nn.Module:
-    return BoundedNet(nn.Sequential(Waves(), MLP((3 * columns,), hidden, base=False)))
+    return nn.Sequential(Waves(), MLP((3 * columns,), hidden, base=False))

@@ -16,7 +16,7 @@ from adance.objectives.objective import Objective
 from adance.randomness import drawing_from
 from adance.sklearn.base import fit_base
 from adance.sklearn.budget import Budget
-from adance.sklearn.normalization import BoundedNet
+from adance.sklearn.normalization import BOUND
 from adance.sklearn.rows import TableRows
 from adance.training.in_memory import FitHistory, fit_in_memory, loss_on
 
@@ -73,6 +73,7 @@ def fit_model(
     make_net: Callable[[int], nn.Module] | None = None,
     adapt: Callable[[Objective], Objective] = lambda objective: objective,
     start: TableModel | None = None,
+    bound: float | None = BOUND,
 ) -> TableModel:
     """Fit a tilted energy to rows by NCE, its base being the noise.
 
@@ -81,14 +82,15 @@ def fit_model(
         budget: Size of the network, and settings of training.
         noise: The base: name of a distribution that is fitted to the rows, ``auto`` or ``stack``, as in ``fit_base``.
         generator: Source of randomness.
-        make_net: Makes the network for a number of columns; by default an MLP, bounded from below.
+        make_net: Makes the network for a number of columns; by default an MLP.
         adapt: Makes the objective that is minimized from the NCE objective.
         start: A model to continue from, with its base.
+        bound: The bound of the tilted energy, or ``None``.
 
     Raises:
         InputError: ``noise`` is unknown.
     """
-    energy = _new_energy(rows, budget, noise, generator, make_net) if start is None else _trainable(start.energy)
+    energy = _new_energy(rows, budget, noise, generator, make_net, bound) if start is None else _trainable(start.energy)
     assert energy.base is not None
     nce = NCE(energy.base, normalize=False).build(energy, rows.train.x, generator=generator)
     nce.start(energy, rows.train.x, generator)
@@ -107,12 +109,13 @@ def _new_energy(
     noise: str,
     generator: torch.Generator,
     make_net: Callable[[int], nn.Module] | None,
+    bound: float | None,
 ) -> Tilted:
     columns = rows.train.x.shape[1]
     base = fit_base(rows, noise, generator)
     with drawing_from(generator):
-        net = BoundedNet(MLP((columns,), budget.hidden, base=False)) if make_net is None else make_net(columns)
-    return Tilted((columns,), net, base)
+        net = MLP((columns,), budget.hidden, base=False) if make_net is None else make_net(columns)
+    return Tilted((columns,), net, base, bound)
 
 
 def _trainable(frozen: Tilted) -> Tilted:

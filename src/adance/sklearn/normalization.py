@@ -3,8 +3,7 @@
 import math
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import softplus
+from torch import Tensor
 
 from adance.energies.tilted import Tilted
 from adance.evaluation.log_z import STANDARD_ERRORS, Bracket
@@ -24,32 +23,13 @@ NARROW = 0.05
 """Width of the bracket, in nats, at which no more samples are drawn."""
 
 
-class BoundedNet(nn.Module):
-    """A network that is never below −5: ``softplus(f(x) + 5) − 5``.
-
-    If f is unbounded, the integral of ``p_base(x) exp(−f(x))`` can be infinite, since −f can grow linearly while the
-    tails of the base decay slowly. The bound makes the integral finite, and bounds the weights of importance sampling.
-
-    Args:
-        net: f: a network ``(B, D) -> (B,)``.
-    """
-
-    def __init__(self, net: nn.Module) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Values ``(B,)`` at ``x`` ``(B, D)``."""
-        return softplus(self.net(x) + BOUND) - BOUND
-
-
 def bracket_tilt(energy: Tilted, log_z: float, generator: torch.Generator) -> Bracket:
     """Bounds on log Z of ``p_base(x) exp(−f(x))``, minus ``log_z``, by importance sampling from the base.
 
     Samples are drawn until the bracket is narrow, at most 1,000,000.
 
     Args:
-        energy: A tilted energy whose network f is a :class:`BoundedNet`.
+        energy: A tilted energy with the bound :data:`BOUND`.
         log_z: The number to subtract.
         generator: Source of randomness.
     """
