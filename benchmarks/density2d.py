@@ -38,6 +38,7 @@ BEGIN, END = "<!-- table: written by benchmarks/density2d.py -->", "<!-- end of 
 
 OBJECTIVES: dict[str, Callable[[], Recipe]] = {
     "NCE": lambda: adance.NCE(),
+    "NCE-tilted": lambda: adance.NCE(),
     "NCE-mixture": lambda: adance.NCE("mixture"),
     "NCE-flow": lambda: adance.NCE("flow"),
     "RankingNCE": lambda: adance.RankingNCE(),
@@ -45,6 +46,7 @@ OBJECTIVES: dict[str, Callable[[], Recipe]] = {
     "BRM-kl": lambda: adance.BRM("kl"),
     "BRM-hellinger": lambda: adance.BRM("hellinger"),
     "AdaNCE": lambda: adance.AdaNCE(),
+    "AdaNCE-tilted": lambda: adance.AdaNCE(),
     "AdaNCE-rejuvenated": lambda: adance.AdaNCE(start="rejuvenated"),
     "AdaBRM-kl": lambda: adance.AdaBRM("kl"),
     "FCE": lambda: adance.FCE(),
@@ -68,6 +70,16 @@ class CountingMLP(adance.MLP):
         return super().forward(x)
 
 
+def plain_net() -> torch.nn.Module:
+    """The net, to which a Gaussian with independent axes is added."""
+    return CountingMLP((2,), HIDDEN)
+
+
+def tilted_net() -> torch.nn.Module:
+    """The net, added to a Gaussian with all correlations."""
+    return adance.Tilted((2,), CountingMLP((2,), HIDDEN, base=False), "gaussian", bound=5.0)
+
+
 def measure(run: adance.Run, name: str) -> dict[str, float]:
     """KL(data ‖ model) in nats and the model's log Z, by integration on a grid."""
     toy = TOYS[name]()
@@ -86,10 +98,17 @@ def measure(run: adance.Run, name: str) -> dict[str, float]:
 
 def keep(objective: str, name: str, seed: int) -> None:
     """One run of an objective."""
-    train(OBJECTIVES[objective], name, seed, RESULTS / f"{objective}-{name}-{seed}.json")
+    make_energy = tilted_net if objective.endswith("-tilted") else plain_net
+    train(OBJECTIVES[objective], name, seed, RESULTS / f"{objective}-{name}-{seed}.json", make_energy)
 
 
-def train(make: Callable[[], Recipe], name: str, seed: int, kept: Path) -> None:
+def train(
+    make: Callable[[], Recipe],
+    name: str,
+    seed: int,
+    kept: Path,
+    make_energy: Callable[[], torch.nn.Module] = plain_net,
+) -> None:
     """One run on the set ``name``, kept in its own file."""
     if kept.exists():
         return
@@ -97,18 +116,17 @@ def train(make: Callable[[], Recipe], name: str, seed: int, kept: Path) -> None:
     data = adance.load_data(name)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        energy = CountingMLP(data.event_shape, HIDDEN)
-        made = make()
+        energy, made = make_energy(), make()
     CountingMLP.rows = 0
     with tempfile.TemporaryDirectory() as folder:
         settings = adance.Settings(seed=seed, **SETTINGS)  # type: ignore[arg-type]
-        began = time.monotonic()
+        began = time.process_time()
         try:
             run = adance.Trainer(energy, made, data, settings, folder + "/run", device="cpu", show_progress=False).fit()
         except adance.DivergedError as error:
             kept.write_text(json.dumps({"diverged": str(error)}) + "\n", encoding="utf-8")
             return
-        seconds, rows = time.monotonic() - began, CountingMLP.rows
+        seconds, rows = time.process_time() - began, CountingMLP.rows
     result = measure(run, name) | {"seconds": seconds, "rows": rows, "learned_log_z": run.log_normalizer}
     if seed == 0:
         learned = torch.softmax(-run.score(shown_grid(name), 40_000), 0)

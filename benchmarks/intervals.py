@@ -41,7 +41,7 @@ EVALUATIONS = 32
 """Checkpoints of a run, of which those at SHARES are evaluated."""
 CONTROL = (
     *("default-K1", "default-budget-K1", "default-K10", "default-K50", "default-K200", "default-auto"),
-    *("linear-K1", "linear-K10", "linear-K50", "linear-K200", "linear-auto", "default-finish-K20"),
+    *("linear-K1", "linear-K10", "linear-K50", "linear-K200", "linear-auto", "small-buffer-K10", "default-finish-K20"),
     *("thesis-K1", "free-K1", "free-K10", "free-K50", "pinned-K10", "pinned-K50", "pinned-finish-K20"),
 )
 """Recipes compared with K = 1 in the same loop, the first of them."""
@@ -135,6 +135,7 @@ RECIPES: dict[str, Recipe] = {
     "linear-auto": Recipe(
         "auto, the rate falls to 2 %", lambda: adance.AdaNCE(interval="auto"), {"schedule": "linear"}
     ),
+    "small-buffer-K10": Recipe("K = 10, a buffer of 640 chains", lambda: adance.AdaNCE(buffer=640), {}),
     "ema-K10": Recipe("K = 10, a longer average of weights", lambda: adance.AdaNCE(), {"ema": 0.9997}),
     "one-K20": Recipe("K = 20, one snapshot", lambda: pinned(interval=20, snapshots=1), {}),
     "one-K50": Recipe("K = 50, one snapshot", lambda: pinned(interval=50, snapshots=1), {}),
