@@ -6,23 +6,25 @@ from torch.nn.functional import softplus
 from adance.errors import InputError
 from adance.numbers import check_real
 
+LARGEST_BOUND = 1000.0
+
 
 class BoundedNet(nn.Module):
     """A network that is never below −b: ``softplus(f(x) + b) − b``.
 
     Args:
         net: f: a network ``(B, *event) -> (B,)``.
-        bound: b > 0.
+        bound: b, above 0 and at most 1,000, since rounding takes digits of f if b is large.
 
     Raises:
-        InputError: ``bound`` is not above 0, or not finite.
+        InputError: ``bound`` is not in this range.
     """
 
     def __init__(self, net: nn.Module, bound: float) -> None:
         super().__init__()
         check_real("bound", bound)
-        if bound <= 0:
-            raise InputError(f"bound must be above 0, got {bound}")
+        if not 0 < bound <= LARGEST_BOUND:
+            raise InputError(f"bound must be above 0 and at most {LARGEST_BOUND:g}, got {bound}")
         self.net, self.bound = net, bound
 
     def forward(self, x: Tensor) -> Tensor:

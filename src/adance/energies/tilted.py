@@ -33,7 +33,8 @@ class Tilted(Configurable, nn.Module):
             network is. Without one, −f can grow faster than the base falls, far from the data.
 
     Raises:
-        InputError: The network is conditional, its last layer is not a plain linear one, or ``bound`` is not above 0.
+        InputError: The network is conditional, its last layer is not a plain linear one, or ``bound`` is not above 0 or
+            above 1,000.
     """
 
     base: Density | None
