@@ -58,7 +58,7 @@ def folder(monkeypatch, tmp_path):
     monkeypatch.setattr("adance.sbi.sampling.MOVES", 1)
     rng = np.random.default_rng(0)
     for name in ("train", "new", "old"):
-        pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"]).to_csv(f"{name}.csv", index=False)
+        pd.DataFrame(rng.normal(size=(200, 3)), columns=["a", "b", "c"]).to_csv(f"{name}.csv", index=False)
     (tmp_path / "my-pictures").mkdir()
     for index, pixels in enumerate(rng.integers(0, 256, (200, 8, 8, 3)).astype(np.uint8)):
         Image.fromarray(pixels).save(f"my-pictures/{index}.png")
