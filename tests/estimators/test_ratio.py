@@ -83,7 +83,7 @@ def test_two_tables_need_the_same_columns() -> None:
         pandas.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]}),
         pandas.DataFrame({"a": [1.0, 2.0], "c": [3.0, 2.0]}),
     )
-    with pytest.raises(InputError, match="the same columns, but the denominator has no c"):
+    with pytest.raises(InputError, match="the same columns: the denominator lacks c"):
         DensityRatio().fit_pair(new, old)
 
 

@@ -1,4 +1,4 @@
-"""Networks with a lower bound."""
+"""Networks bounded from below."""
 
 from torch import Tensor, nn
 from torch.nn.functional import softplus
@@ -13,8 +13,8 @@ class BoundedNet(nn.Module):
     """A network that is never below −b: ``softplus(f(x) + b) − b``.
 
     Args:
-        net: f: a network ``(B, *event) -> (B,)``.
-        bound: b, above 0 and at most 1,000, since rounding takes digits of f if b is large.
+        net: The network f, ``(B, *event) -> (B,)``.
+        bound: b, above 0 and at most 1,000: a larger b would lose digits of f to rounding.
 
     Raises:
         InputError: ``bound`` is not in this range.

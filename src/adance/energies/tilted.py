@@ -28,9 +28,10 @@ class Tilted(Configurable, nn.Module):
             weights of its last linear layer are set to 0.
         base: Any density with ``sample`` and ``log_prob``, or the name of a distribution that is fitted to the data
             before training. By default the objective's noise, if that is a density fitted to the data, else a Gaussian.
-        bound: b > 0: f is ``softplus(net(x) + b) − b``, which is at least −b (and starts at 0.007 if b = 5); ``None``
-            for f = net. With a bound, the density is at most e^b/Z times the base, so it is integrable whatever the
-            network is. Without one, −f can grow faster than the base falls, far from the data.
+        bound: A number b, above 0 and at most 1,000: f becomes ``softplus(net(x) + b) − b``, which is at least −b and
+            starts at 0.007 for b = 5. The density is then at most e^b/Z times the base, so it is integrable regardless
+            of the network. By default f is the network itself, and far from the data exp(−f) can grow faster than the
+            base decays.
 
     Raises:
         InputError: The network is conditional, its last layer is not a plain linear one, or ``bound`` is not above 0 or

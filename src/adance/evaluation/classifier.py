@@ -93,7 +93,7 @@ class Classifier(Extractor):
 
 def _train(data: Dataset, classes: int, seed: int) -> nn.Sequential:
     assert data.train_labels is not None
-    log.info(f"training a classifier of {data.name}, whose features measure samples; it is kept for other runs")
+    log.info(f"training a classifier on {data.name} to compute evaluation features; it is cached for later runs")
     labels = torch.searchsorted(torch.unique(data.train_labels), data.train_labels)
     with fork_rng(seed):
         network = make_network(data.event_shape, classes)

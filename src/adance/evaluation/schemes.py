@@ -59,8 +59,8 @@ def all_schemes(run: Run) -> list[SamplingScheme]:
     *Default* chains are those of ``adance sample``, *short-run* ones take as many steps as in training, *long-run* ones
     ten times as many, or twice as many as default ones if that is more. Each starts from noise, and from the buffer if
     the run has one (default chains do not). For Langevin each is measured again with σ = 0 in the last 10 steps (a
-    third of the chain at most): gradient steps, which remove the last noise. Adjusted kernels need neither these nor
-    long runs: they are exact, and their default chains are long already.
+    third of the chain at most): gradient steps, which remove the last noise. Kernels whose stationary distribution is
+    exact (MALA, HMC and the like) get neither these nor long runs: their default chains are long already.
     """
     kernel, default = run.sampler, run.sampling_steps
     noisy = isinstance(kernel, Langevin) and kernel.noise_std > 0

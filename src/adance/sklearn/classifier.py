@@ -129,8 +129,9 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-densities ``(N,)`` of rows ``X`` ``(N, D)``, all classes together: low for rows of no class.
 
-        The network is taken to be nowhere lower than at the training rows. So far from them the density falls like that
-        of the base, even if the network's linear parts do not.
+        The network's value is clamped from below at its minimum over the training rows. Far from these rows the density
+        therefore falls at least as fast as the base's, even where the network decreases linearly. The result is not
+        renormalized.
         """
         check_is_fitted(self)
         x = rows_in_units(self, X, self.model_.units)

@@ -85,7 +85,7 @@ def fit_model(
         make_net: Makes the network for a number of columns; by default an MLP.
         adapt: Makes the objective that is minimized from the NCE objective.
         start: A model to continue from, with its base.
-        bound: The bound of the tilted energy, or ``None``.
+        bound: The bound of the network, as in :class:`~adance.energies.Tilted`; ``None`` for no bound.
 
     Raises:
         InputError: ``noise`` is unknown.

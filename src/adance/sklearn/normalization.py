@@ -29,7 +29,7 @@ def bracket_tilt(energy: Tilted, log_z: float, generator: torch.Generator) -> Br
     Samples are drawn until the bracket is narrow, at most 1,000,000.
 
     Args:
-        energy: A tilted energy with the bound :data:`BOUND`.
+        energy: A tilted energy built with ``bound=BOUND``.
         log_z: The number to subtract.
         generator: Source of randomness.
     """

@@ -107,16 +107,14 @@ class DensityRatio(BaseEstimator):
         """Fit to two tables ``(N₁, D)`` and ``(N₀, D)`` with the same columns.
 
         Raises:
-            InputError: They have different numbers of columns, or columns of different names.
+            InputError: The tables have different numbers of columns, or are data frames with different column names.
         """
         shapes = [np.shape(table) for table in (numerator, denominator)]
         if shapes[0][1:] != shapes[1][1:]:
             raise InputError(f"the two tables must have the same columns, got shapes {shapes[0]} and {shapes[1]}")
         frames = hasattr(numerator, "iloc") and hasattr(denominator, "iloc")
         if frames and (other := [str(name) for name in numerator.columns if name not in set(denominator.columns)]):
-            raise InputError(
-                f"the two tables must have the same columns, but the denominator has no {', '.join(other)}"
-            )
+            raise InputError(f"the two tables must have the same columns: the denominator lacks {', '.join(other)}")
         join = importlib.import_module("pandas").concat if frames else np.concatenate
         return self.fit(join([numerator, denominator]), np.repeat([1, 0], [len(numerator), len(denominator)]))
 
