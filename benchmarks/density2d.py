@@ -76,7 +76,7 @@ def plain_net() -> torch.nn.Module:
 
 
 def tilted_net() -> torch.nn.Module:
-    """The net, added to a Gaussian with all correlations."""
+    """The net, added to a Gaussian with full covariance."""
     return adance.Tilted((2,), CountingMLP((2,), HIDDEN, base=False), "gaussian", bound=5.0)
 
 

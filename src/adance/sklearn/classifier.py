@@ -109,7 +109,7 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
         net = lambda columns: ClassNet(columns, len(self.classes_), budget.hidden)  # noqa: E731
         self.model_ = fit_model(rows, budget, self.noise, generator, net, JointNCE, bound=None)
         with torch.no_grad():
-            self.lowest_ = float(self.model_.energy.net(rows.train.x.double()).min())
+            self._lowest = float(self.model_.energy.net(rows.train.x.double()).min())
         self.n_iter_ = self.model_.history.steps
         return self
 
@@ -134,7 +134,4 @@ class EnergyClassifier(ClassifierMixin, BaseEstimator):
         renormalized.
         """
         check_is_fitted(self)
-        x = rows_in_units(self, X, self.model_.units)
-        with torch.no_grad():
-            below: Tensor = (self.lowest_ - self.model_.energy.net(x)).clamp_min(0)
-        return (self.model_.log_density(x) - below).numpy()
+        return self.model_.log_density(rows_in_units(self, X, self.model_.units), self._lowest).numpy()

@@ -1,6 +1,7 @@
 """The model behind the estimators of densities: a tilted energy of standardized rows."""
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -43,10 +44,16 @@ class TableModel:
     log_z: float
     history: FitHistory
 
-    def log_density(self, x: Tensor) -> Tensor:
-        """Log-densities ``(N,)`` in the table's units of rows ``(N, D)`` in model units, float64."""
-        with torch.no_grad():
-            energies = torch.cat([self.energy(part) for part in torch.split(x, CHUNK)])
+    @torch.no_grad()
+    def log_density(self, x: Tensor, lowest: float = -math.inf) -> Tensor:
+        """Log-densities ``(N,)`` in the table's units of rows ``(N, D)`` in model units, float64.
+
+        Args:
+            x: The rows.
+            lowest: Lower limit at which values of f are clamped.
+        """
+        net, base = self.energy.net, self.energy.fitted_base
+        energies = torch.cat([net(part).clamp_min(lowest) - base.log_prob(part) for part in torch.split(x, CHUNK)])
         return self.units.log_det - self.log_z - energies
 
     @torch.no_grad()

@@ -113,8 +113,9 @@ class DensityRatio(BaseEstimator):
         if shapes[0][1:] != shapes[1][1:]:
             raise InputError(f"the two tables must have the same columns, got shapes {shapes[0]} and {shapes[1]}")
         frames = hasattr(numerator, "iloc") and hasattr(denominator, "iloc")
-        if frames and (other := [str(name) for name in numerator.columns if name not in set(denominator.columns)]):
-            raise InputError(f"the two tables must have the same columns: the denominator lacks {', '.join(other)}")
+        if frames and len(missing := numerator.columns.difference(denominator.columns)) > 0:
+            names = ", ".join(map(str, missing))
+            raise InputError(f"the two tables must have the same columns: the denominator lacks {names}")
         join = importlib.import_module("pandas").concat if frames else np.concatenate
         return self.fit(join([numerator, denominator]), np.repeat([1, 0], [len(numerator), len(denominator)]))
 
