@@ -16,7 +16,7 @@ where chains start             rejuvenated buffer    reweighted buffer if the
 rejuvenation R                 0.25                  0.02
 interval K                     10                    50
 K of reweighted chains         auto                  auto
-pool (0 if conditional)        batch·⌈K/10⌉          batch·⌈K/10⌉
+pool                           batch·⌈K/10⌉          batch·⌈K/10⌉
 buffer                         5,000 chains, or as many as run at a time
 T of the ratio, bounded        auto (0.005 without   0.01 of the chain's
 weights, centered              Langevin chains)

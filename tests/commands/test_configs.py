@@ -16,7 +16,7 @@ SHAPES = {"mnist": (1, 28, 28), "fashion-mnist": (1, 28, 28), "cifar10": (3, 32,
 def test_each_names_data_and_builds_an_energy_for_them(path):
     choices = read(["--config", str(path)])
     shape = SHAPES[choices.args.data]
-    energy = choices.make_energy(shape)
+    energy = choices.make_energy(shape, choices.make_objective())
     assert energy(torch.zeros(2, *shape)).shape == (2,)
     settings = choices.settings
     recipe = choices.make_objective().resolve(Setting(shape, settings.batch_size, False, settings.steps))

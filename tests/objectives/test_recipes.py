@@ -127,7 +127,7 @@ def test_starts_and_intervals_depend_on_the_setting_and_the_kernel():
     assert [r.start for r in found] == ["rejuvenated", "reweighted", "rejuvenated", "rejuvenated"]
     assert [r.interval for r in found] == [10, "auto", 50, 50]
     assert [r.rejuvenation for r in found] == [0.25, 0.0, 0.02, 0.02]
-    assert [r.pool for r in found] == [8, 40, 0, 40]
+    assert [r.pool for r in found] == [8, 40, 40, 40]
 
 
 @pytest.mark.parametrize("setting", [IMAGES, VECTORS], ids=["images", "vectors"])

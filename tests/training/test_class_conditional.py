@@ -64,33 +64,57 @@ def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
     torch.testing.assert_close(run.score(data.test), every.amin(0))
 
 
-def test_chains_belong_to_the_labels_that_they_are_contrasted_with(monkeypatch):
-    energy = ClassConditionalMLP((2,), classes=2, hidden=(4,))
+def built(recipe, energy, labels, generator):
+    """The objective for 12 rows ``(12, 2)`` with labels."""
+    return recipe.build(energy, torch.randn(12, 2), batch_size=4, generator=generator, condition=labels)
 
-    def build(recipe):
-        generator = torch.Generator().manual_seed(0)
-        return recipe.build(energy, torch.randn(8, 2), batch_size=8, generator=generator, condition=torch.tensor([0]))
 
-    objective = build(AdaNCE(MALA(1), interval=7))
-    assert objective.noise.pool_size == 0
-    for recipe in (AdaNCE(MALA(1), pool=16), AdaNCE(MALA(1), snapshots=2), AdaNCE(MALA(1), pool=16, snapshots=2)):
-        with pytest.raises(InputError, match="conditional energy"):
-            build(recipe)
-    seen = []
-    forward = ClassConditionalMLP.forward
-    monkeypatch.setattr(
-        ClassConditionalMLP,
-        "forward",
-        lambda self, x, condition=None: (seen.append(condition), forward(self, x, condition))[1],
-    )
-    labels = torch.tensor([0, 1, 1, 0, 0, 1, 1, 1])
-    objective.loss(energy, torch.randn(8, 2), torch.Generator().manual_seed(1), labels)
-    *chains, model, noise = seen
-    # the layout of the chains' copy is tried on the first two rows
-    assert {len(condition) for condition in chains} == {2, 8}
-    assert all(torch.equal(condition, labels[: len(condition)]) for condition in chains)
-    assert torch.equal(model, torch.cat([labels, labels]))
-    assert torch.equal(noise, model)
+@pytest.mark.parametrize("start", ["noise", "data", "persistent", "rejuvenated"])
+@pytest.mark.parametrize("settings", [{}, {"pool": 0}, {"pool": 12, "snapshots": 2}, {"interval": 1}])
+def test_noise_is_evaluated_at_the_labels_that_it_was_drawn_at(start, settings, generator):
+    # a chain at label y ends at y itself, where the energy of any other label is larger
+    class At(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(1.0))
+
+        def forward(self, x, condition):
+            return self.scale * (x - condition[:, None]).square().sum(1)
+
+    energy, labels = At(), torch.arange(12) % 3
+    recipe = AdaNCE(Langevin(20, 0.5, noise_std=0), start=start, ratio_temperature=1.0, **{"interval": 2} | settings)
+    objective = built(recipe, energy, labels, generator)
+    for step in range(1, 9):
+        batch = torch.randint(3, (4,), generator=generator)
+        out = objective.loss(energy, torch.randn(4, 2, generator=generator), generator, batch)
+        assert out.energy_noise.max() < 1e-8
+        assert (out.metrics["ratio_noise"] - out.metrics["ratio_data"]).abs() < 1e-4
+        objective.after_step(energy, step, out)
+
+
+def test_a_chain_keeps_its_label_until_it_restarts(generator):
+    # a persistent chain never restarts: the labels are those of the data at the start
+    energy, labels = ClassConditionalMLP((2,), classes=3, hidden=(4,)), torch.tensor([2] * 12)
+    recipe = AdaNCE(MALA(1), start="persistent", interval=3, pool=8)
+    objective = built(recipe, energy, labels, generator)
+    batch = torch.tensor([0, 1, 1, 0])
+    for _ in range(3):
+        assert (objective.noise.sample(4, torch.randn(4, 2), generator, batch).condition == 2).all()
+    # a rejuvenated one takes the label of a datum: of 12,000 chains about the share that restarts, five standard errors
+    recipe = AdaNCE(MALA(1), start="rejuvenated", rejuvenation=0.3, buffer=12_000, pool=12_000)
+    objective = built(recipe, energy, labels, generator)
+    drawn = objective.noise.sample(12_000, torch.randn(4, 2), generator, batch).condition
+    assert abs(float((drawn != 2).float().mean()) - 0.3) < 5 * (0.3 * 0.7 / 12_000) ** 0.5
+    assert (drawn == 0).sum() > 1000
+    assert (drawn == 1).sum() > 1000
+
+
+def test_conditions_at_only_one_place_are_refused(generator):
+    energy, labels = ClassConditionalMLP((2,), classes=2, hidden=(4,)), torch.tensor([0, 1] * 6)
+    for at_build, at_loss in ((labels, None), (None, labels[:4])):
+        objective = built(AdaNCE(MALA(1)), energy, at_build, generator)
+        with pytest.raises(InputError, match="to both build"):
+            objective.loss(energy, torch.randn(4, 2), generator, at_loss)
 
 
 def test_the_energy_of_one_class_stays_of_it(data, tmp_path):
@@ -204,7 +228,8 @@ class OfClass(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "objective", [lambda: MaximumLikelihood(Langevin(3, 1.0, 0.005)), lambda: AdaNCE(Langevin(3, 1.0, 0.005))]
+    "objective",
+    [lambda: MaximumLikelihood(Langevin(3, 1.0, 0.005)), lambda: AdaNCE(Langevin(3, 1.0, 0.005), interval=2)],
 )
 def test_any_energy_given_labels_is_trained_and_its_samples_drawn(objective, tmp_path):
     data = load_data("digits")

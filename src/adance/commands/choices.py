@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from jsonargparse import Namespace
 from torch import nn
@@ -14,10 +15,15 @@ from adance.configurable import as_plain, remember
 from adance.energies import MLP
 from adance.errors import InputError
 from adance.objectives import AdaNCE, Recipe
+from adance.objectives.default_energy import default_energy
 from adance.signatures import Parameter, parameters
 from adance.training import Settings
 from adance.training.config import DATA_KEYS
 from adance.yaml_text import dump, read_mapping
+
+Energy = Literal["auto"]
+AUTO: Energy = "auto"
+"""The energy that the library chooses for the data and the objective."""
 
 OBJECTS = ("energy", "objective")
 """Options that choose a class and its settings."""
@@ -51,16 +57,17 @@ class Choices:
         made: Recipe = self.objective.make(self.args)
         return made
 
-    def make_energy(self, event_shape: tuple[int, ...]) -> nn.Module:
-        """Make the energy for events of this shape.
+    def make_energy(self, event_shape: tuple[int, ...], objective: Recipe) -> nn.Module:
+        """Make the energy for events of this shape; if no class was chosen, the default for the objective.
 
         Raises:
             InputError: The energy refuses its arguments or the shape.
         """
         try:
-            energy: nn.Module = self.energy.make(self.args, event_shape)
+            made = self.energy.make(self.args, event_shape)
         except RuntimeError as error:
             raise InputError(f"--energy: cannot be constructed for events of shape {event_shape}: {error}") from None
+        energy: nn.Module = default_energy(event_shape, objective) if made == AUTO else made
         if not hasattr(energy, "init_args"):
             shape = {name: list(event_shape) for name in list(parameters(type(energy)))[:1]}
             remember(energy, shape | self.energy.describe(self.args)["init_args"])
@@ -129,7 +136,8 @@ def plain_settings() -> tuple[str, ...]:
 
 def _part(option: str, given: Sequence[Given]) -> Part:
     if option == "energy":
-        return choose(option, Parameter(option, nn.Module), given, MLP, skipped=1)
+        settings = any(setting.key.startswith("energy.") for setting in given)
+        return choose(option, Parameter(option, nn.Module | Energy, AUTO), given, MLP if settings else None, skipped=1)
     return choose(option, Parameter(option, Recipe), given, AdaNCE)
 
 

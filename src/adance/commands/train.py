@@ -58,7 +58,7 @@ def new_trainer(choices: Choices, out: str | None = None) -> Trainer:
     objective, settings = choices.make_objective(), choices.settings
     data = load_data(args.data, seed=args.data_seed, held_out=args.held_out, image_size=args.image_size)
     with fork_rng(settings.seed):
-        energy = choices.make_energy(data.event_shape)
+        energy = choices.make_energy(data.event_shape, objective)
     insist = args.allow_batch_norm
     return Trainer(energy, objective, data, settings, out or args.out, allow_batch_norm=insist, **trainer_options(args))
 

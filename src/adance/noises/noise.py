@@ -21,10 +21,12 @@ class NoiseSample:
     Attributes:
         x: The samples ``(n, *event)``.
         from_model: Whether they are samples of the current model, so that the noise's energies equal the model's.
+        condition: The conditions that they were drawn at ``(n, *condition)``, for a conditional model.
     """
 
     x: Tensor
     from_model: bool = False
+    condition: Tensor | None = None
 
     def adversary_term(self, loss_of_each: Callable[[], Tensor]) -> Tensor | None:
         """A term of the loss that only the parameters of a trained noise see, or ``None``.

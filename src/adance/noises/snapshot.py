@@ -50,6 +50,7 @@ class Snapshot(Noise):
             batches are drawn from all of them, and a refresh moves at least ``pool`` of them (a batch if 0).
         snapshots: m ≥ 1; more than one needs a pool.
         last: The step after which K is 1 and the noise is the model itself, if there is one.
+        condition: Conditions ``(M, *condition)`` of a conditional energy.
 
     Raises:
         InputError: ``interval`` is neither ``auto`` nor at least 1, ``pool`` is below 0, ``snapshots`` below 1, or more
@@ -67,6 +68,7 @@ class Snapshot(Noise):
         pool: int = 0,
         snapshots: int = 1,
         last: int | None = None,
+        condition: Tensor | None = None,
     ) -> None:
         super().__init__()
         check_count("pool", pool, 0)
@@ -80,7 +82,9 @@ class Snapshot(Noise):
         self.rule = RefreshRule(interval, self.follows, last)
         self.frozen = freeze(energy)
         self.earlier = nn.ModuleList(freeze(energy) for _ in range(snapshots - 1))
-        self.pool = Pool(data.new_zeros((snapshots * self.rows, *data.shape[1:])))
+        room = snapshots * self.rows
+        conditions = None if condition is None else condition.new_zeros((room, *condition.shape[1:]))
+        self.pool = Pool(data.new_zeros((room, *data.shape[1:])), conditions)
         self._refreshed, self._kept = True, 0
 
     @property
@@ -122,26 +126,34 @@ class Snapshot(Noise):
         """``n`` ends of chains ``(n, *event)``, newly run or the next of the pool.
 
         Raises:
-            InputError: ``n`` is larger than the pool.
+            InputError: ``n`` is larger than the pool, or there are conditions here but not when it was made, or the
+                other way round.
         """
+        if (condition is None) != (self.pool.conditions is None):
+            raise InputError("pass the conditions of the data to both build() and loss(), or to neither")
         if n > self.rows > 0:
             raise InputError(f"cannot take {n} noise samples from a pool of {self.rows}: make the pool larger")
         fresh = not self.follows and (self.pool_size == 0 or self.rule.finishing)
         if self._refreshed and not fresh:
-            self._fill_pool(n, data, generator)
+            self._fill_pool(n, data, generator, condition)
         self._refreshed = False
         if fresh:
-            return PoolSample(self.chains.run(self.frozen, n, data, generator, condition), self.is_model)
+            x, condition = self.chains.run(self.frozen, n, data, generator, condition)
+            return PoolSample(x, self.is_model, condition)
         taken = self.pool.take(n, generator)
-        return PoolSample(taken.x, self.is_model, taken)
+        return PoolSample(taken.x, self.is_model, taken.condition, taken)
 
-    def _fill_pool(self, n: int, data: Tensor, generator: torch.Generator | None) -> None:
+    def _fill_pool(self, n: int, data: Tensor, generator: torch.Generator | None, condition: Tensor | None) -> None:
+        pool, energies = self.pool, None
         if self.follows:
             newest, energies = self.chains.follow(self.frozen, self.pool_size or n, generator)
         else:
-            newest, energies = self.chains.run(self.frozen, self.pool_size, data, generator), None
-        earlier = self.pool.samples[: self.rows * min(self._kept, self.snapshots - 1)]
-        self.pool.fill(torch.cat([newest, earlier]), generator, None if len(earlier) > 0 else energies)
+            newest, condition = self.chains.run(self.frozen, self.pool_size, data, generator, condition)
+        earlier = slice(self.rows * min(self._kept, self.snapshots - 1))
+        if pool.conditions is not None and condition is not None:
+            condition = torch.cat([condition, pool.conditions[earlier]])
+        samples = torch.cat([newest, pool.samples[earlier]])
+        pool.fill(samples, generator, None if len(samples) > len(newest) else energies, condition)
 
     def energy(self, x: Tensor, sample: NoiseSample | None = None, condition: Tensor | None = None) -> Tensor:
         """The mixture's energies ``(M,)``; those of a pool's samples are computed once for each snapshot.
@@ -154,7 +166,8 @@ class Snapshot(Noise):
             return self._mixture(x, condition)
         n = len(x) - len(taken.x)
         if self.pool.energies_known:
-            return torch.cat([self._mixture(x[:n], condition), self.pool.recall(taken)])
+            of_data = None if condition is None else condition[:n]
+            return torch.cat([self._mixture(x[:n], of_data), self.pool.recall(taken)])
         energies = self._mixture(x, condition)
         self.pool.remember(taken, energies[n:])
         return energies
@@ -163,7 +176,7 @@ class Snapshot(Noise):
         if self.snapshots == 1:
             return evaluate(given(self.frozen, condition), x)
         T, parts = self.temperature, [self.frozen, *self.earlier[: self._kept]]
-        energies = torch.stack([evaluate(part, x) for part in parts])
+        energies = torch.stack([evaluate(given(part, condition), x) for part in parts])
         least = energies.amin(0)
         # minus the smallest, so that equal snapshots give exactly their own energy
         return least if T == 0 else least - T * ((least - energies) / T).exp().mean(0).log()

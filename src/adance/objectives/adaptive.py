@@ -115,8 +115,6 @@ class _Adaptive(Recipe):
         pool = resolve_pool(self.pool, interval, rows, setting)
         buffer = resolve_buffer(self.buffer, start, max(pool, rows))
         snapshots = self.snapshots or resolve_snapshots(contrast, center, interval, pool, setting)
-        if snapshots > 1 and setting.conditional:
-            raise InputError("a mixture of snapshots cannot be the noise of a conditional energy: set snapshots=1")
         finish = resolve_finish(interval, setting) if self.finish is None else self.finish
         snapshot = SnapshotRecipe(sampler, start, rejuvenation, interval, pool, buffer, snapshots, finish)
         temperature, margin = self.ratio_temperature, self.margin
@@ -155,9 +153,10 @@ class _Chosen:
 @torch.no_grad()
 def _warn_of_mismatch(site: Site, noise: Snapshot, temperature: float) -> None:
     x = site.data[: site.setting.batch_size]
+    condition = None if site.condition is None else site.condition[: len(x)]
     with power_iteration_held(site.energy), torch.autocast(x.device.type, enabled=False):
-        own = evaluate(given(site.energy, site.condition), x)
-        gap = float((noise.energy(x, condition=site.condition) - own).abs().max())
+        own = evaluate(given(site.energy, condition), x)
+        gap = float((noise.energy(x, condition=condition) - own).abs().max())
     if 0 < temperature < 10 * gap:
         warnings.warn(
             f"the energy differs from its own frozen copy by up to {gap:.2g}, more than a tenth of the ratio's "

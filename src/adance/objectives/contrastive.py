@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from adance.contrasts.bregman import Bregman
 from adance.contrasts.contrast import Contrast
 from adance.distributed import gather, mean_over_ranks
-from adance.energies.conditional import given, needs_condition
+from adance.energies.conditional import needs_condition
 from adance.energies.energy import check_events, evaluate, unwrap
 from adance.energies.layers import backward_in
 from adance.energies.spectral import power_iteration_held
@@ -143,15 +143,15 @@ class Contrastive(Objective):
         of_noise = None if condition is None else condition.repeat_interleave(self.contrast.noises, 0)
         sample = self.noise.sample(n * self.contrast.noises, x, generator, of_noise)
         if condition is not None and of_noise is not None:
-            condition = torch.cat([condition, of_noise])
+            condition = torch.cat([condition, of_noise if sample.condition is None else sample.condition])
         if self.log_ratio.adaptive:
             self.log_ratio.follow(self.noise.descent)
         both = torch.cat([x, sample.x])
-        # all rows of noise that is the model itself have the same weight; a condition belongs to its row
-        choose = condition is None and not sample.from_model and not self._trains_noise
+        # all rows of noise that is the model itself have the same weight
+        choose = not sample.from_model and not self._trains_noise
         tilt = tilt_of(unwrap(energy), self.noise) if self.energy_penalty == 0 else None
         with self._evaluating(energy, both):
-            evaluated = self.rows.evaluate(tilt or given(energy, condition), both, choose)
+            evaluated = self.rows.evaluate(tilt or energy, both, condition, choose)
             energies = evaluated.energies
             reference = (
                 torch.zeros_like(energies) if tilt is not None else self._reference(both, sample, energies, condition)

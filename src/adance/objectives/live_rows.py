@@ -14,6 +14,7 @@ from torch.nn.modules.conv import _ConvNd
 from torch.nn.modules.dropout import _DropoutNd
 
 from adance.distributed import mean_over_ranks
+from adance.energies.conditional import given
 from adance.energies.energy import evaluate
 
 NEGLIGIBLE = 1e-8
@@ -59,17 +60,21 @@ class LiveRows(nn.Module):
         super().__init__()
         self.register_buffer("share", torch.ones(()))
 
-    def evaluate(self, energy: nn.Module, x: Tensor, choose: bool = True) -> Evaluated:
-        """Energies of ``x`` ``(N, *event)``; without ``choose`` all rows have a backward pass."""
+    def evaluate(self, energy: nn.Module, x: Tensor, condition: Tensor | None = None, choose: bool = True) -> Evaluated:
+        """Energies of ``x`` ``(N, *event)``; without ``choose`` all rows have a backward pass.
+
+        A conditional energy takes ``condition`` ``(N, *condition)``.
+        """
+        whole = given(energy, condition)
         graph = torch.is_grad_enabled()
         if not (choose and graph and x.device.type == "cpu" and _convolves(energy)):
-            energies = evaluate(energy, x)
+            energies = evaluate(whole, x)
             if energies.requires_grad:
                 energies.register_hook(drop_negligible)  # type: ignore[no-untyped-call]
             return Evaluated(energies)
         few = bool(self.share <= FEW)
         with torch.set_grad_enabled(not few):
-            energies = evaluate(energy, x)
+            energies = evaluate(whole, x)
         leaf = energies.detach().requires_grad_()
 
         def connect(loss: Tensor) -> Tensor:
@@ -78,7 +83,8 @@ class LiveRows(nn.Module):
             live = int(weights.count_nonzero())
             self.share.lerp_(mean_over_ranks(self.share.new_tensor(live / len(x))), 1 - MEMORY)
             rows = weights.abs().topk(bucket_size(live, len(x))).indices.sort().values if few else slice(None)
-            product = (evaluate(energy, x[rows]) if few else energies) @ weights[rows]
+            part = given(energy, None if condition is None else condition[rows])
+            product = (evaluate(part, x[rows]) if few else energies) @ weights[rows]
             return loss + (product - product.detach())
 
         return Evaluated(leaf, connect)

@@ -72,13 +72,11 @@ def resolve_pool(pool: int | None, interval: Interval, rows: int, setting: Setti
     """Number of chains to run at each refresh, for ``rows`` noise samples at each step.
 
     Raises:
-        InputError: ``pool`` is smaller than ``rows``, or not 0 for a conditional energy.
+        InputError: ``pool`` is smaller than ``rows``.
     """
-    if setting.conditional and pool:
-        raise InputError(f"pool={pool}, but chains of a conditional energy belong to one batch: use pool=0")
     if pool is None:
         served = defaults_of(setting.event_shape).interval if interval == "auto" else interval
-        pool = 0 if setting.conditional else rows * math.ceil(served / 10)
+        pool = rows * math.ceil(served / 10)
     if 0 < pool < rows:
         raise InputError(
             f"pool={pool} is smaller than the {rows} noise samples of a batch: use at least {rows}, or 0 for fresh "

@@ -56,10 +56,10 @@ class SnapshotRecipe:
         warn_of_noise(self.sampler, site.data)
         frozen = freeze(site.energy)
         distribution = frozen.fitted_base if isinstance(frozen, Tilted) else default_start_distribution(site.data)
-        starts = ChainStarts(distribution, self.start, self.rejuvenation, self.buffer, site.generator)
+        starts = ChainStarts(distribution, self.start, self.rejuvenation, self.buffer, site.generator, site.condition)
         chains = ModelChains(frozen, self.sampler, starts, site.data, site.chains)
         if not site.setting.conditional:
             chains.check_units(frozen)
         steps = site.setting.steps
         last = None if steps is None or self.finish == 0 else round((1 - self.finish) * steps)
-        return Snapshot(frozen, chains, site.data, self.interval, self.pool, self.snapshots, last)
+        return Snapshot(frozen, chains, site.data, self.interval, self.pool, self.snapshots, last, site.condition)

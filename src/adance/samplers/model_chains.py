@@ -100,12 +100,17 @@ class ModelChains(nn.Module):
         data: Tensor,
         generator: torch.Generator | None = None,
         condition: Tensor | None = None,
-    ) -> Tensor:
-        """Ends ``(n, *event)`` of chains on the snapshot ``energy``, for data ``(B, *event)``."""
+    ) -> tuple[Tensor, Tensor | None]:
+        """Run ``n`` chains on the snapshot ``energy``, for data ``(B, *event)`` and conditions ``(M, *condition)``.
+
+        Returns:
+            The ends ``(n, *event)``, and the condition of each chain ``(n, *condition)``, if the energy is conditional.
+        """
         with self.options.timer():
-            start = self.starts.sample(n, data, generator)
-            chains = self._move(energy, start.x, self.kernel.steps, generator, condition)
-        return self.starts.store(chains.x, chains.finite, start.slots, generator)
+            start = self.starts.sample(n, data, generator, condition)
+            chains = self._move(energy, start.x, self.kernel.steps, generator, start.condition)
+        ends = self.starts.store(chains.x, chains.finite, start.slots, generator, start.condition)
+        return ends, start.condition
 
     def _move(
         self,

@@ -13,11 +13,13 @@ class Taken(NamedTuple):
         x: The samples ``(n, *event)``.
         rows: Where they are in the pool ``(n,)``.
         start: How many samples of this round were taken before them.
+        condition: The conditions that they were drawn at ``(n, *condition)``, if the model is conditional.
     """
 
     x: Tensor
     rows: Tensor
     start: int
+    condition: Tensor | None = None
 
 
 class Pool(nn.Module):
@@ -28,15 +30,19 @@ class Pool(nn.Module):
 
     Args:
         room: Zeros ``(P, *event)`` for at most P samples, on the device that holds them.
+        conditions: Zeros ``(P, *condition)`` for the conditions that samples were drawn at, if the model is
+            conditional.
     """
 
     samples: Tensor
+    conditions: Tensor | None
     order: Tensor
     energies: Tensor
 
-    def __init__(self, room: Tensor) -> None:
+    def __init__(self, room: Tensor, conditions: Tensor | None = None) -> None:
         super().__init__()
         self.register_buffer("samples", room)
+        self.register_buffer("conditions", conditions)
         self.register_buffer("order", torch.arange(len(room), device=room.device))
         exact = torch.promote_types(room.dtype, torch.float32)
         self.register_buffer("energies", room.new_zeros(len(room), dtype=exact))
@@ -45,10 +51,25 @@ class Pool(nn.Module):
     def __len__(self) -> int:
         return self._size
 
-    def fill(self, samples: Tensor, generator: torch.Generator | None, energies: Tensor | None = None) -> None:
-        """Replace the samples by ``samples`` ``(N, *event)``, N ≤ P, with ``energies`` ``(N,)`` if they are known."""
+    def fill(
+        self,
+        samples: Tensor,
+        generator: torch.Generator | None,
+        energies: Tensor | None = None,
+        conditions: Tensor | None = None,
+    ) -> None:
+        """Replace the samples by ``samples`` ``(N, *event)``, N ≤ P.
+
+        Args:
+            samples: The samples.
+            generator: Source of randomness.
+            energies: Their energies ``(N,)``, if they are known.
+            conditions: Their conditions ``(N, *condition)``, if the model is conditional.
+        """
         self._size, self._known = len(samples), 0
         self.samples[: self._size] = samples
+        if self.conditions is not None and conditions is not None:
+            self.conditions[: self._size] = conditions
         if energies is not None:
             self.energies[: self._size], self._known = energies, self._size
         self._shuffle(generator)
@@ -59,7 +80,7 @@ class Pool(nn.Module):
             self.reshuffle(generator)
         start, self._cursor = self._cursor, self._cursor + n
         rows = self.order[start : self._cursor].clone()
-        return Taken(self.samples[rows], rows, start)
+        return Taken(self.samples[rows], rows, start, None if self.conditions is None else self.conditions[rows])
 
     def reshuffle(self, generator: torch.Generator | None) -> None:
         """Shuffle all samples and start a new pass over them."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from adance.atomic import output_file
 from adance.errors import InputError
@@ -42,7 +42,11 @@ class SweepFolder:
         try:
             held: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
             settings = read_mapping(held["settings"], "settings")
-            check_types(settings, {"energy": dict[str, Any], "objective": dict[str, Any], "steps": int}, self.file)
+            check_types(
+                settings,
+                {"energy": dict[str, Any] | Literal["auto"], "objective": dict[str, Any], "steps": int},
+                self.file,
+            )
             if not {"energy", "objective", "steps"} <= settings.keys():
                 raise KeyError("settings")
             if not (held["keys"] and held["runs"]):
