@@ -91,7 +91,7 @@ def test_persistent_chains_never_restart(generator):
 def test_chains_from_noise_keep_nothing(generator):
     starts = prepared("noise")
     assert starts.buffer is None
-    (one, slots, _), (two, *_) = starts.sample(20, generator=generator), starts.sample(20, generator=generator)
+    (one, slots), (two, _) = starts.sample(20, generator=generator), starts.sample(20, generator=generator)
     assert slots is None
     assert not torch.isin(one, two).any()
     assert torch.equal(starts.store(one, torch.ones(20, dtype=torch.bool), slots, generator), one)
@@ -99,7 +99,7 @@ def test_chains_from_noise_keep_nothing(generator):
 
 def test_chains_from_data_start_at_the_data_and_repeat_it():
     starts, data = prepared("data"), torch.randn(3, 2, requires_grad=True)
-    x, slots, _ = starts.sample(7, data)
+    x, slots = starts.sample(7, data)
     assert slots is None
     assert torch.equal(x, data.detach()[[0, 1, 2, 0, 1, 2, 0]])
     assert not x.requires_grad
@@ -126,7 +126,7 @@ def test_ends_go_back_to_the_slots_and_broken_chains_do_not(generator):
 
 def test_broken_reweighted_chains_are_put_back_where_they_started(generator):
     starts = ChainStarts(Gaussian(torch.zeros(1), torch.ones(1)), "reweighted", capacity=10, generator=generator)
-    x, slots, _ = starts.sample(10, generator=generator)
+    x, slots = starts.sample(10, generator=generator)
     finite = torch.arange(10) % 2 == 0
     back = starts.store(torch.full((10, 1), 7.0), finite, slots, generator)
     assert torch.equal(back, torch.where(finite[:, None], 7.0, x))

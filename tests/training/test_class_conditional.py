@@ -64,9 +64,9 @@ def test_each_class_is_learned_and_drawn(objective, data, tmp_path):
     torch.testing.assert_close(run.score(data.test), every.amin(0))
 
 
-def built(recipe, energy, labels, generator):
-    """The objective for 12 rows ``(12, 2)`` with labels."""
-    return recipe.build(energy, torch.randn(12, 2), batch_size=4, generator=generator, condition=labels)
+def built(recipe, energy, label, generator):
+    """The objective for 12 rows ``(12, 2)``."""
+    return recipe.build(energy, torch.randn(12, 2), batch_size=4, generator=generator, condition=label)
 
 
 @pytest.mark.parametrize("start", ["noise", "data", "persistent", "rejuvenated"])
@@ -81,9 +81,9 @@ def test_noise_is_evaluated_at_the_labels_that_it_was_drawn_at(start, settings, 
         def forward(self, x, condition):
             return self.scale * (x - condition[:, None]).square().sum(1)
 
-    energy, labels = At(), torch.arange(12) % 3
+    energy = At()
     recipe = AdaNCE(Langevin(20, 0.5, noise_std=0), start=start, ratio_temperature=1.0, **{"interval": 2} | settings)
-    objective = built(recipe, energy, labels, generator)
+    objective = built(recipe, energy, torch.tensor([0]), generator)
     for step in range(1, 9):
         batch = torch.randint(3, (4,), generator=generator)
         out = objective.loss(energy, torch.randn(4, 2, generator=generator), generator, batch)
@@ -92,28 +92,19 @@ def test_noise_is_evaluated_at_the_labels_that_it_was_drawn_at(start, settings, 
         objective.after_step(energy, step, out)
 
 
-def test_a_chain_keeps_its_label_until_it_restarts(generator):
-    # a persistent chain never restarts: the labels are those of the data at the start
-    energy, labels = ClassConditionalMLP((2,), classes=3, hidden=(4,)), torch.tensor([2] * 12)
-    recipe = AdaNCE(MALA(1), start="persistent", interval=3, pool=8)
-    objective = built(recipe, energy, labels, generator)
-    batch = torch.tensor([0, 1, 1, 0])
-    for _ in range(3):
-        assert (objective.noise.sample(4, torch.randn(4, 2), generator, batch).condition == 2).all()
-    # a rejuvenated one takes the label of a datum: of 12,000 chains about the share that restarts, five standard errors
-    recipe = AdaNCE(MALA(1), start="rejuvenated", rejuvenation=0.3, buffer=12_000, pool=12_000)
-    objective = built(recipe, energy, labels, generator)
-    drawn = objective.noise.sample(12_000, torch.randn(4, 2), generator, batch).condition
-    assert abs(float((drawn != 2).float().mean()) - 0.3) < 5 * (0.3 * 0.7 / 12_000) ** 0.5
-    assert (drawn == 0).sum() > 1000
-    assert (drawn == 1).sum() > 1000
+def test_a_pool_has_the_labels_of_a_batch_each_equally_often(generator):
+    energy, recipe = ClassConditionalMLP((2,), classes=3, hidden=(4,)), AdaNCE(MALA(1), interval=3, pool=8)
+    noise, x = built(recipe, energy, torch.tensor([0]), generator).noise, torch.randn(4, 2)
+    batches = torch.tensor([[2, 1, 1, 0], [0, 0, 0, 0]])  # the second batch is contrasted with the same pool
+    drawn = [noise.sample(4, x, generator, batch).condition for batch in batches]
+    assert torch.cat(drawn).bincount().tolist() == [2, 4, 2]
 
 
 def test_conditions_at_only_one_place_are_refused(generator):
-    energy, labels = ClassConditionalMLP((2,), classes=2, hidden=(4,)), torch.tensor([0, 1] * 6)
-    for at_build, at_loss in ((labels, None), (None, labels[:4])):
+    energy, labels = ClassConditionalMLP((2,), classes=2, hidden=(4,)), torch.tensor([0, 1, 1, 0])
+    for at_build, at_loss in ((labels[:1], None), (None, labels)):
         objective = built(AdaNCE(MALA(1)), energy, at_build, generator)
-        with pytest.raises(InputError, match="to both build"):
+        with pytest.raises(InputError, match="to build\\(\\) and those of the batch to loss"):
             objective.loss(energy, torch.randn(4, 2), generator, at_loss)
 
 

@@ -77,7 +77,7 @@ def evaluate_run(
     options, say, began = options or Options(), say or (lambda what: None), time.monotonic()
     if data is None:
         data = run.reload_data()
-        check_same_data(run.folder, fingerprint(data, data.batch(evenly_spaced_rows(data))))
+        check_same_data(run.folder, fingerprint(data, evenly_spaced_rows(data)))
     if data.event_shape != run.event_shape:
         raise InputError(f"{data.name} has events of shape {data.event_shape}, but the run needs {run.event_shape}")
     result = Evaluation(_about(run, data, options))

@@ -50,7 +50,7 @@ class Snapshot(Noise):
             batches are drawn from all of them, and a refresh moves at least ``pool`` of them (a batch if 0).
         snapshots: m ≥ 1; more than one needs a pool.
         last: The step after which K is 1 and the noise is the model itself, if there is one.
-        condition: Conditions ``(M, *condition)`` of a conditional energy.
+        condition: A condition ``(1, *condition)`` of a conditional energy, whose type and shape all have.
 
     Raises:
         InputError: ``interval`` is neither ``auto`` nor at least 1, ``pool`` is below 0, ``snapshots`` below 1, or more
@@ -126,11 +126,11 @@ class Snapshot(Noise):
         """``n`` ends of chains ``(n, *event)``, newly run or the next of the pool.
 
         Raises:
-            InputError: ``n`` is larger than the pool, or there are conditions here but not when it was made, or the
+            InputError: ``n`` is larger than the pool, or there are conditions here and not when it was made, or the
                 other way round.
         """
         if (condition is None) != (self.pool.conditions is None):
-            raise InputError("pass the conditions of the data to both build() and loss(), or to neither")
+            raise InputError("pass a condition to build() and those of the batch to loss(), or to neither")
         if n > self.rows > 0:
             raise InputError(f"cannot take {n} noise samples from a pool of {self.rows}: make the pool larger")
         fresh = not self.follows and (self.pool_size == 0 or self.rule.finishing)

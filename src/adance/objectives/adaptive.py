@@ -153,10 +153,9 @@ class _Chosen:
 @torch.no_grad()
 def _warn_of_mismatch(site: Site, noise: Snapshot, temperature: float) -> None:
     x = site.data[: site.setting.batch_size]
-    condition = None if site.condition is None else site.condition[: len(x)]
     with power_iteration_held(site.energy), torch.autocast(x.device.type, enabled=False):
-        own = evaluate(given(site.energy, condition), x)
-        gap = float((noise.energy(x, condition=condition) - own).abs().max())
+        own = evaluate(given(site.energy, site.condition), x)
+        gap = float((noise.energy(x, condition=site.condition) - own).abs().max())
     if 0 < temperature < 10 * gap:
         warnings.warn(
             f"the energy differs from its own frozen copy by up to {gap:.2g}, more than a tenth of the ratio's "

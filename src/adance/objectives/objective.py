@@ -139,8 +139,7 @@ class Recipe(Configurable, ABC):
             batch_size: Rows of one training batch; by default N.
             steps: Number of optimizer steps; without it, the end of training is like the rest.
             generator: Source of randomness.
-            condition: Conditions of a conditional energy, one ``(1, *condition)`` or one for each row of the data
-                ``(N, *condition)``. The first chains start with them.
+            condition: One condition ``(1, *condition)`` of a conditional energy, to test it with.
             chains: How chains are computed; by default without compilation.
 
         Raises:
@@ -150,7 +149,7 @@ class Recipe(Configurable, ABC):
         energy = unwrap(energy)
         refuse_hook_spectral_norm(energy)
         if condition is None and needs_condition(energy):
-            raise InputError(f"{type(energy).__name__} is conditional: pass build() the conditions of the data")
+            raise InputError(f"{type(energy).__name__} is conditional: pass build() a condition to test it with")
         fit_base(energy, self.noise_recipe, data, generator)
         setting = Setting(tuple(data.shape[1:]), batch_size or len(data), takes_condition(energy), steps)
         site = Site(energy, data, setting, generator, condition, chains or ChainOptions())

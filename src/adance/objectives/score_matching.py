@@ -75,8 +75,7 @@ class ScoreMatching(Objective):
 
     def build_for(self, site: Site) -> "ScoreMatching":
         """The objective itself; checks that the energy has second derivatives."""
-        two = None if site.condition is None else site.condition[:2]
-        self._check(given(site.energy, two), site.data)
+        self._check(given(site.energy, site.condition), site.data)
         return self
 
     def _check(self, energy: nn.Module, x: Tensor) -> None:

@@ -56,7 +56,7 @@ class SnapshotRecipe:
         warn_of_noise(self.sampler, site.data)
         frozen = freeze(site.energy)
         distribution = frozen.fitted_base if isinstance(frozen, Tilted) else default_start_distribution(site.data)
-        starts = ChainStarts(distribution, self.start, self.rejuvenation, self.buffer, site.generator, site.condition)
+        starts = ChainStarts(distribution, self.start, self.rejuvenation, self.buffer, site.generator)
         chains = ModelChains(frozen, self.sampler, starts, site.data, site.chains)
         if not site.setting.conditional:
             chains.check_units(frozen)

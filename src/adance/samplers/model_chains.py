@@ -103,14 +103,17 @@ class ModelChains(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Run ``n`` chains on the snapshot ``energy``, for data ``(B, *event)`` and conditions ``(M, *condition)``.
 
+        If there are more chains than conditions, the conditions are repeated in order.
+
         Returns:
             The ends ``(n, *event)``, and the condition of each chain ``(n, *condition)``, if the energy is conditional.
         """
         with self.options.timer():
-            start = self.starts.sample(n, data, generator, condition)
-            chains = self._move(energy, start.x, self.kernel.steps, generator, start.condition)
-        ends = self.starts.store(chains.x, chains.finite, start.slots, generator, start.condition)
-        return ends, start.condition
+            start = self.starts.sample(n, data, generator)
+            if condition is not None:
+                condition = condition[torch.arange(n, device=condition.device) % len(condition)]
+            chains = self._move(energy, start.x, self.kernel.steps, generator, condition)
+        return self.starts.store(chains.x, chains.finite, start.slots, generator), condition
 
     def _move(
         self,

@@ -21,14 +21,14 @@ MAX_ROWS, MAX_VALUES = 10_000, 2**27
 
 
 def evenly_spaced_rows(data: Dataset) -> Tensor:
-    """The numbers ``(N,)`` of up to 10,000 training rows, evenly spaced since files are often sorted.
+    """Up to 10,000 training rows ``(N, *event)`` in model units, evenly spaced since files are often sorted.
 
     If rows have more than 13,000 values, fewer are used: at most 2²⁷ values in total, but at least two rows.
     """
     n = len(data.train)
     most = max(2, min(MAX_ROWS, MAX_VALUES // math.prod(data.event_shape)))
     exact = torch.float32 if n < 2**24 else torch.float64
-    return torch.linspace(0, n - 1, min(most, n), dtype=exact).long()
+    return data.batch(torch.linspace(0, n - 1, min(most, n), dtype=exact).long())
 
 
 def fingerprint(data: Dataset, rows: Tensor) -> dict[str, Any]:

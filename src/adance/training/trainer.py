@@ -216,8 +216,7 @@ class Trainer:
                 self.folder.path.rmdir()
 
     def _set_up(self, energy: nn.Module, objective: Recipe) -> None:
-        rows = evenly_spaced_rows(self.data)
-        sample = self.data.batch(rows).to(self.device)
+        sample = evenly_spaced_rows(self.data).to(self.device)
         fit_base(energy, objective.noise_recipe, sample, self.generator)
         check_energy(energy, sample[:2], self.data)
         self.conditional = takes_condition(energy)
@@ -237,7 +236,7 @@ class Trainer:
             batch_size=self.settings.batch_size,
             steps=self.settings.steps,
             generator=self.generator,
-            condition=self.batches.labels_of(rows) if self.conditional else None,
+            condition=self.condition,
             chains=self.chains,
         ).to(self.device)
         self.objective.start(unwrap(self.energy), sample, self.generator)
