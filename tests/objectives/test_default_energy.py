@@ -19,6 +19,7 @@ from adance import (
     load,
 )
 from adance.__main__ import main
+from adance.commands.choices import read
 from adance.objectives.default_energy import default_energy
 
 IMAGE, PLANE, ROWS = (1, 8, 8), (2,), (6,)
@@ -68,6 +69,33 @@ def test_the_command_line_chooses_it_and_writes_it_down(tmp_path, monkeypatch, c
     assert isinstance(one.energy, Tilted)
     assert one.config["energy"]["init_args"] == {"net": None, "base": "mixture", "bound": 5.0}
     assert one.config == two.config
-    # settings of an energy without a class are those of an MLP
-    main(["train", *options, "--energy.hidden", "[4]", "--out", "three"])
-    assert isinstance(load("three").energy, MLP)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "chosen"),
+    [
+        (["--energy.hidden", "[4]"], "adance.MLP"),
+        (["--energy", "auto", "--energy.hidden", "[4]"], "adance.MLP"),
+        (["--config", "auto.yaml", "--energy.hidden", "[4]"], "adance.MLP"),
+        (["--config", "hidden.yaml"], "adance.MLP"),
+        (["--config", "auto.yaml", "--energy", "ResNet"], "adance.ResNet"),
+        (["--config", "auto.yaml"], "auto"),
+        (["--energy", "MLP", "--energy", "auto"], "auto"),
+    ],
+    ids=" ".join,
+)
+def test_settings_after_auto_are_those_of_an_mlp(arguments, chosen, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "auto.yaml").write_text("energy: auto\nsteps: 3\n", encoding="utf-8")
+    (tmp_path / "hidden.yaml").write_text("energy: {hidden: [4]}\n", encoding="utf-8")
+    choices = read(arguments)
+    found = choices.energy.describe(choices.args)
+    assert (found if isinstance(found, str) else found["class_path"]) == chosen
+
+
+def test_a_sweep_over_the_default_energy_has_a_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ["--steps", "1", "--batch_size", "16", "--quiet", "--objective.sampler.steps", "1", "--sample_every", "0"]
+    main(["sweep", *options, "--over", "seed=0,1", "--out", "swept"])
+    main(["report", "swept"])
+    assert "auto" in (tmp_path / "swept" / "report.html").read_text(encoding="utf-8")

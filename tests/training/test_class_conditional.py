@@ -106,6 +106,39 @@ def test_conditions_at_only_one_place_are_refused(generator):
         objective = built(AdaNCE(MALA(1)), energy, at_build, generator)
         with pytest.raises(InputError, match="to build\\(\\) and those of the batch to loss"):
             objective.loss(energy, torch.randn(4, 2), generator, at_loss)
+    objective = built(AdaNCE(MALA(1)), energy, labels[:1], generator)
+    for other in (labels.float(), labels[:, None]):
+        with pytest.raises(InputError, match="but build"):
+            objective.loss(energy, torch.randn(4, 2), generator, other)
+
+
+@pytest.mark.parametrize("pool", [0, 12, 24])
+def test_chains_from_data_have_the_condition_of_their_datum(pool, generator):
+    energy, z = ClassConditionalMLP((1,), classes=6, hidden=(4,)), torch.arange(6)
+    recipe = AdaNCE(Langevin(1, 1e-9, noise_std=0), start="data", noises=2, pool=pool, interval=2)
+    objective = recipe.build(energy, z[:, None] / 6, batch_size=6, generator=generator, condition=z[:1])
+    sample = objective.noise.sample(12, z[:, None] / 6, generator, z.repeat_interleave(2))
+    torch.testing.assert_close(sample.x[:, 0] * 6, sample.condition.float())
+
+
+def test_conditions_that_are_learned_keep_their_graph(generator):
+    encoder, labels = nn.Embedding(3, 1), torch.tensor([0, 1, 2, 0])
+
+    class Near(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scale = nn.Parameter(torch.tensor(1.0))
+
+        def forward(self, x, condition):
+            return self.scale * (x - condition).square().sum(1)
+
+    energy = Near()
+    objective = built(AdaNCE(MALA(1), interval=3), energy, encoder(labels[:1]).detach(), generator)
+    for step in (1, 2, 3):
+        out = objective.loss(energy, torch.randn(4, 2), generator, encoder(labels))
+        out.value.backward()
+        objective.after_step(energy, step, out)
+    assert encoder.weight.grad.abs().sum() > 0
 
 
 def test_the_energy_of_one_class_stays_of_it(data, tmp_path):

@@ -8,7 +8,7 @@ from typing import Literal
 from jsonargparse import Namespace
 from torch import nn
 
-from adance.commands.given import Arguments, Given, asked_for_help, from_mapping, option_of, split_arguments
+from adance.commands.given import Arguments, Given, asked_for_help, from_mapping, inside, option_of, split_arguments
 from adance.commands.parser import Parser, add_part, add_settings, help_of, make_parser
 from adance.commands.parts import Part, choose
 from adance.configurable import as_plain, remember
@@ -136,9 +136,17 @@ def plain_settings() -> tuple[str, ...]:
 
 def _part(option: str, given: Sequence[Given]) -> Part:
     if option == "energy":
-        settings = any(setting.key.startswith("energy.") for setting in given)
-        return choose(option, Parameter(option, nn.Module | Energy, AUTO), given, MLP if settings else None, skipped=1)
+        return _energy(given)
     return choose(option, Parameter(option, Recipe), given, AdaNCE)
+
+
+def _energy(given: Sequence[Given]) -> Part:
+    """The energy: ``auto``, unless a class or a setting follows; an MLP if there are only settings."""
+    kept: list[Given] = []
+    for setting in inside("energy", given):
+        full = f"energy.{setting.key}".rstrip(".")
+        kept = [] if (full, setting.value) == ("energy", AUTO) else [*kept, setting._replace(key=full)]
+    return choose("energy", Parameter("energy", nn.Module | Energy, AUTO), kept, MLP if kept else None, skipped=1)
 
 
 def _chosen(found: Arguments) -> Choices:

@@ -126,11 +126,10 @@ class Snapshot(Noise):
         """``n`` ends of chains ``(n, *event)``, newly run or the next of the pool.
 
         Raises:
-            InputError: ``n`` is larger than the pool, or there are conditions here and not when it was made, or the
-                other way round.
+            InputError: ``n`` is larger than the pool, or the conditions have another type or shape than the one that
+                this noise was made with.
         """
-        if (condition is None) != (self.pool.conditions is None):
-            raise InputError("pass a condition to build() and those of the batch to loss(), or to neither")
+        self._check_conditions(condition)
         if n > self.rows > 0:
             raise InputError(f"cannot take {n} noise samples from a pool of {self.rows}: make the pool larger")
         fresh = not self.follows and (self.pool_size == 0 or self.rule.finishing)
@@ -142,6 +141,18 @@ class Snapshot(Noise):
             return PoolSample(x, self.is_model, condition)
         taken = self.pool.take(n, generator)
         return PoolSample(taken.x, self.is_model, taken.condition, taken)
+
+    def _check_conditions(self, condition: Tensor | None) -> None:
+        known = self.pool.conditions
+        if condition is None and known is None:
+            return
+        if condition is None or known is None:
+            raise InputError("pass a condition to build() and those of the batch to loss(), or to neither")
+        if (condition.dtype, condition.shape[1:]) != (known.dtype, known.shape[1:]):
+            raise InputError(
+                f"loss() got conditions of type {condition.dtype} and shape {tuple(condition.shape)}, but build() one "
+                f"of type {known.dtype} and shape {(1, *known.shape[1:])}"
+            )
 
     def _fill_pool(self, n: int, data: Tensor, generator: torch.Generator | None, condition: Tensor | None) -> None:
         pool, energies = self.pool, None

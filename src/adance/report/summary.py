@@ -10,9 +10,9 @@ from adance.plot.axes import format_number
 Config = Mapping[str, Any]
 
 
-def class_name(part: Config) -> str:
-    """The bare name of a class in a config."""
-    return str(part.get("class_path", "")).rpartition(".")[2]
+def class_name(part: Config | str) -> str:
+    """The bare name of a class in a config, or the word that stands for one."""
+    return part if isinstance(part, str) else str(part.get("class_path", "")).rpartition(".")[2]
 
 
 def data_name(config: Config) -> str:
@@ -79,7 +79,9 @@ def _value(row: Mapping[str, Any]) -> str:
     return _plain(row["value"]) + (f" ± {_plain(spread)}" if isinstance(spread, (int, float)) else "")
 
 
-def _described(part: Config) -> str:
+def _described(part: Config | str) -> str:
+    if isinstance(part, str):
+        return part
     args = {name: value for name, value in (part.get("init_args") or {}).items() if value is not None}
     return f"{class_name(part)}({', '.join(f'{name}={_plain(value)}' for name, value in args.items())})"
 

@@ -101,17 +101,20 @@ class ModelChains(nn.Module):
         generator: torch.Generator | None = None,
         condition: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Run ``n`` chains on the snapshot ``energy``, for data ``(B, *event)`` and conditions ``(M, *condition)``.
+        """Run ``n`` chains on the snapshot ``energy``, for data ``(B, *event)``.
 
-        If there are more chains than conditions, the conditions are repeated in order.
+        A conditional energy takes conditions ``(M, *condition)``, M/B for each datum, which are repeated in order if
+        there are more chains.
 
         Returns:
             The ends ``(n, *event)``, and the condition of each chain ``(n, *condition)``, if the energy is conditional.
         """
         with self.options.timer():
-            start = self.starts.sample(n, data, generator)
             if condition is not None:
+                # chains from data have the condition of their own datum
+                data = data.repeat_interleave(max(1, len(condition) // len(data)), 0)
                 condition = condition[torch.arange(n, device=condition.device) % len(condition)]
+            start = self.starts.sample(n, data, generator)
             chains = self._move(energy, start.x, self.kernel.steps, generator, condition)
         return self.starts.store(chains.x, chains.finite, start.slots, generator), condition
 

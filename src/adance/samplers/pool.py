@@ -69,7 +69,7 @@ class Pool(nn.Module):
         self._size, self._known = len(samples), 0
         self.samples[: self._size] = samples
         if self.conditions is not None and conditions is not None:
-            self.conditions[: self._size] = conditions
+            self.conditions[: self._size] = conditions.detach()
         if energies is not None:
             self.energies[: self._size], self._known = energies, self._size
         self._shuffle(generator)
