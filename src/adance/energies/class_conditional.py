@@ -46,8 +46,8 @@ class ClassConditional:
 class ClassConditionalMLP(ClassConditional, Configurable, nn.Module):
     """``E(x | y)``: an :class:`MLP` of the flattened event and its one-hot class.
 
-    The trainer passes the labels of each batch, and chains run at the labels of a batch. Without a class, the energy of
-    an event is the minimum over all classes. ``None`` chooses by the kind of event, as in :class:`MLP`.
+    The trainer passes the labels of each batch, and chains run at these labels. Without a class, the energy of an event
+    is the minimum over all classes. ``None`` chooses by the kind of event, as in :class:`MLP`.
 
     Args:
         event_shape: Shape of one event, ``(D,)`` or ``(C, H, W)``.

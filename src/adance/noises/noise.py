@@ -21,7 +21,7 @@ class NoiseSample:
     Attributes:
         x: The samples ``(n, *event)``.
         from_model: Whether they are samples of the current model, so that the noise's energies equal the model's.
-        condition: The conditions that they were drawn at ``(n, *condition)``, for a conditional model.
+        condition: The condition of each sample ``(n, *condition)``, if the model is conditional.
     """
 
     x: Tensor

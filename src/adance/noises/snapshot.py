@@ -50,7 +50,7 @@ class Snapshot(Noise):
             batches are drawn from all of them, and a refresh moves at least ``pool`` of them (a batch if 0).
         snapshots: m ≥ 1; more than one needs a pool.
         last: The step after which K is 1 and the noise is the model itself, if there is one.
-        condition: A condition ``(1, *condition)`` of a conditional energy, whose type and shape all have.
+        condition: An example ``(1, *condition)`` for a conditional energy; all conditions have its type and shape.
 
     Raises:
         InputError: ``interval`` is neither ``auto`` nor at least 1, ``pool`` is below 0, ``snapshots`` below 1, or more
@@ -147,7 +147,7 @@ class Snapshot(Noise):
         if condition is None and known is None:
             return
         if condition is None or known is None:
-            raise InputError("pass a condition to build() and those of the batch to loss(), or to neither")
+            raise InputError("a condition was passed to only one of build() and loss(): pass it to both, or to neither")
         if (condition.dtype, condition.shape[1:]) != (known.dtype, known.shape[1:]):
             raise InputError(
                 f"loss() got conditions of type {condition.dtype} and shape {tuple(condition.shape)}, but build() one "

@@ -17,10 +17,11 @@ BOUND = 5.0
 
 
 def default_energy(event_shape: tuple[int, ...], objective: Recipe) -> nn.Module:
-    """The energy that is trained with an objective if none is chosen: an MLP, which for vectors may be tilted.
+    """The energy that is trained with an objective if none is chosen.
 
-    If the noise is fitted to the data, and neither a normal nor a uniform distribution, the MLP tilts this noise. With
-    ``AdaNCE`` and ``AdaBRM``, it tilts a mixture of normal distributions if events have more than 3 columns.
+    For vectors, if the noise is fitted to the data, not trained, and neither ``gaussian`` nor ``uniform``, it is a
+    tilted energy whose base is the noise. With ``AdaNCE`` and ``AdaBRM`` and more than 3 columns, it is a tilted
+    mixture of normal distributions. For images, and in all other cases, it is an MLP.
 
     Args:
         event_shape: Shape of one event.

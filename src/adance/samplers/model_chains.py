@@ -103,8 +103,8 @@ class ModelChains(nn.Module):
     ) -> tuple[Tensor, Tensor | None]:
         """Run ``n`` chains on the snapshot ``energy``, for data ``(B, *event)``.
 
-        A conditional energy takes conditions ``(M, *condition)``, M/B for each datum, which are repeated in order if
-        there are more chains.
+        A conditional energy takes conditions ``(M, *condition)``, M/B for each row of the data; if there are more
+        chains than conditions, they are repeated in order.
 
         Returns:
             The ends ``(n, *event)``, and the condition of each chain ``(n, *condition)``, if the energy is conditional.

@@ -13,7 +13,7 @@ class Taken(NamedTuple):
         x: The samples ``(n, *event)``.
         rows: Where they are in the pool ``(n,)``.
         start: How many samples of this round were taken before them.
-        condition: The conditions that they were drawn at ``(n, *condition)``, if the model is conditional.
+        condition: The condition of each sample ``(n, *condition)``, if the model is conditional.
     """
 
     x: Tensor
@@ -30,8 +30,7 @@ class Pool(nn.Module):
 
     Args:
         room: Zeros ``(P, *event)`` for at most P samples, on the device that holds them.
-        conditions: Zeros ``(P, *condition)`` for the conditions that samples were drawn at, if the model is
-            conditional.
+        conditions: Zeros ``(P, *condition)`` for the conditions of samples, if the model is conditional.
     """
 
     samples: Tensor
